@@ -7,9 +7,11 @@ for another source. It reads and writes nothing itself: the caller hands rows in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from vsc.plan.clocks import stepping
 from vsc.plan.nodes import Plan
+from vsc.runtime.operators.clock import STEPS
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.layout import handed_on, is_broadcast
@@ -30,6 +32,7 @@ class LocalRuntime:
 
     `open_kv(stage, partition)` opens the state of each. `observe` names the nodes whose records are handed back.
     `later_stage` makes the stage of a partition, as `LaterStage` does: tests use it to watch or replace a stage.
+    `starts`: those of the runtime that stopped before, if the stores are its.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class LocalRuntime:
         partitions: int = 1,
         options: RunOptions | None = None,
         later_stage: Callable[..., LaterStage] = LaterStage,
+        starts: Mapping[str, int] | None = None,
     ) -> None:
         if partitions < 1:
             raise ValueError(f"partitions must be at least 1, not {partitions}")
@@ -57,6 +61,9 @@ class LocalRuntime:
             [later_stage(plan, s.id, self._stores[s.id, p], options, observed, partition=p) for p in range(partitions)]
             for s in plan.stages[1:]
         ]
+        self._stepping = [stepping(plan, s) for s in plan.stages]
+        self.starts = dict(starts or {})
+        """By source, its clock, in ms: the highest event time so far."""
         self.metrics = Metrics()
 
     def process(self, rows: Sequence[tuple[str, SourceRows]]) -> dict[str, Batch]:
@@ -89,9 +96,11 @@ class LocalRuntime:
             self._route(0, 0, result.batches, queues, seen)
         for stage, partitions in enumerate(self._later, start=1):
             for partition, at_work in enumerate(partitions):
-                result = at_work.process(queues[stage][partition], drain)
+                result = at_work.process(queues[stage][partition], drain, self.starts)
                 self.metrics.merge(result.metrics)
                 self._route(stage, partition, result.batches, queues, seen)
+        for origin, clock in clocks.items():
+            self.starts[origin.source] = max(self.starts.get(origin.source, -1), -1 if clock is None else clock)
         return {name: parts[0] if len(parts) == 1 else Batch.concat(parts).sorted() for name, parts in seen.items()}
 
     def _route(
@@ -105,9 +114,20 @@ class LocalRuntime:
         for name, batch in batches:
             if not len(batch):
                 continue
+            if name == STEPS:
+                self._step(batch, queues)
+                continue
             broadcast = is_broadcast(self._plan, name)
             if name in self._emits[stage] and not (broadcast and partition):
                 seen.setdefault(name, []).append(batch)  # each partition emits a whole global table: one is enough
             for target in self._routes[stage].get(name, ()):
                 for to, part in split(batch, self._partitioned[name], self._partitions, broadcast):
                     queues[target][to].append((name, part))
+
+    def _step(self, steps: Batch, queues: list[list[list[tuple[str, Batch]]]]) -> None:
+        """Every partition of the stages that ask gets the steps of a source's clock."""
+        (origin,) = steps.origins
+        for stage, sources in enumerate(self._stepping):
+            if origin.source in sources:
+                for queue in queues[stage]:
+                    queue.append((STEPS, steps))

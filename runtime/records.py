@@ -4,11 +4,14 @@ A `Batch` holds records of *one* node as columns. Each record has an event time,
 says whether it has a value (if not, it is a tombstone), and its place in the `Order`. A batch's rows may be in any
 order; code that needs D12's order sorts by it, with `processing_order`.
 
-The order of a record is (time, origin, offset, path), compared lexicographically:
+The order of a record is (time, origin, offset, moment, path), compared lexicographically:
 
 * ``time``: the highest event time so far in the record's source partition in this epoch, the record's own included;
 * ``origin``: the source partition from which the record, or the one that caused it, was read: by rank, then partition;
 * ``offset``: its place in that source partition;
+* ``moment``: absent, which comes last, for a record that goes on as it comes. What time lets out (D25) has the place of
+  the record that moved the clock, before that one, and its moment there: the clock at which it was due, its node's
+  place in the plan, its key, its place among those of one key (`LET_OUT` columns);
 * ``path``: one counter for each stage, 0 for stages that the record's cause has not passed through: a stage pads the
   paths that enter it to its own depth. A stage numbers the records that it emits for one cause **from 1**, so that a
   shorter path, padded with 0, comes before everything that it caused. Each repartition also adds `MOVED` to the first
@@ -35,7 +38,10 @@ from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Metrics, Misse
 from vsc.runtime.narrow import narrowed, widened
 
 __all__ = [
+    "DRAIN",
+    "LET_OUT",
     "MOVED",
+    "ORDINARY",
     "RETENTION_NEEDED",
     "Batch",
     "Dropped",
@@ -60,6 +66,9 @@ Rows = slice | npt.NDArray[np.integer]
 
 BATCH_FORMAT = "2"
 """Format version of `Batch.to_ipc`, in the metadata of its schema."""
+
+LET_OUT_FORMAT = "3"
+"""That of a batch whose order has moments."""
 
 _FIXED = 5
 """System columns beside the path: time, origin, offset, timestamp, present."""
@@ -88,18 +97,32 @@ class Origin:
         return (self.rank, self.part, self.source)
 
 
+LET_OUT = 6
+"""The columns of a moment: the clock, the node's place, the encoded key (its first 16 bytes, then its length or, of a
+longer one, a hash), the old place."""
+
+ORDINARY = 2**63 - 1
+"""The first column of the moment of a record that was not let out, where others were."""
+
+DRAIN = "#drain"
+"""Source name in the origin of records that the end of the input, or a changed topology, emitted."""
+
 MOVED = 1 << 48
 """What each repartition adds to the first part of a path: far more than the records of one cause in a stage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order of n records, as columns (see the module). `path` has the shape (n, stages passed)."""
+    """The order of n records, as columns (see the module).
+
+    `path` has the shape (n, stages passed). `moment` has the shape (n, `LET_OUT`); None if no record was let out.
+    """
 
     time: Int64s
     origin: Int32s
     offset: Int64s
     path: Int64s
+    moment: Int64s | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -111,7 +134,22 @@ class Order:
 
     def take(self, indices: Rows | Mask) -> Order:
         """The rows that an index array, a slice or a mask selects."""
-        return Order(self.time[indices], self.origin[indices], self.offset[indices], self.path[indices])
+        moment = None if self.moment is None else self.moment[indices]
+        return Order(self.time[indices], self.origin[indices], self.offset[indices], self.path[indices], moment)
+
+    @property
+    def clock(self) -> Int64s:
+        """The clock of the input at each place, as far as this epoch has moved it."""
+        return self.time if self.moment is None else np.minimum(self.time, self.moment[:, 0])
+
+    @property
+    def moments(self) -> Int64s:
+        """`moment`, also where no record was let out."""
+        if self.moment is not None:
+            return self.moment
+        moment = np.zeros((len(self), LET_OUT), dtype=np.int64)
+        moment[:, 0] = ORDINARY
+        return moment
 
     def padded(self, depth: int) -> Int64s:
         """The path with at least `depth` columns; added columns are 0."""
@@ -134,7 +172,7 @@ class Order:
         path = np.column_stack([self.path, counters])
         if moved:
             path[:, 0] += MOVED
-        return Order(self.time, self.origin, self.offset, path)
+        return replace(self, path=path)
 
     @staticmethod
     def empty(depth: int = 0) -> Order:
@@ -226,10 +264,11 @@ class Batch:
         order = self.order
         system: list[npt.NDArray[np.integer]] = [order.time, order.origin, order.offset, self.timestamps]
         system.append(self.present.astype(np.uint8))
-        parts = [narrowed(c) for c in (*system, *(order.path[:, i] for i in range(order.depth)))]
+        moment = () if order.moment is None else order.moment.T
+        parts = [narrowed(c) for c in (*system, *moment, *order.path.T)]
         columns = [added for _, added in parts if added is not None] + list(self.columns)
         metadata = {
-            "vsc": BATCH_FORMAT,
+            "vsc": BATCH_FORMAT if order.moment is None else LET_OUT_FORMAT,
             "rows": str(len(self)),
             "system": json.dumps([[base, added is not None] for base, added in parts]),
             "origins": json.dumps([[o.source, o.rank, o.part] for o in self.origins]),
@@ -259,19 +298,21 @@ class Batch:
 
     @classmethod
     def _of_record(cls, record: pa.RecordBatch, metadata: Mapping[bytes, bytes], schema: Schema) -> Batch:
-        if metadata.get(b"vsc") != BATCH_FORMAT.encode():
+        if (version := metadata.get(b"vsc")) not in (BATCH_FORMAT.encode(), LET_OUT_FORMAT.encode()):
             raise StateError("a batch of records has another format version", "use the same release of vsc everywhere")
         rows, parts = int(metadata[b"rows"]), json.loads(metadata[b"system"])
         head = sum(varies for _, varies in parts)
-        if not _FIXED <= len(parts) <= _MOST_PARTS or rows != (record.num_rows if record.num_columns else min(rows, 1)):
+        fixed = _FIXED + (LET_OUT if version == LET_OUT_FORMAT.encode() else 0)
+        if not fixed <= len(parts) <= _MOST_PARTS or rows != (record.num_rows if record.num_columns else min(rows, 1)):
             raise ValueError("its rows are not as many as it says")
         if record.num_columns != head + len(schema.key) + len(schema.value):
             raise StateError(f"a batch has {record.num_columns - head} columns, not those of its node's schema")
         columns = iter(record.columns)
         system = [widened(base, next(columns) if varies else None, rows) for base, varies in parts]
         time, origin, offset, timestamps, present = system[:_FIXED]
-        path = np.column_stack(system[_FIXED:]) if len(system) > _FIXED else np.zeros((rows, 0), dtype=np.int64)
-        order = Order(time, origin.astype(np.int32), offset, path)
+        path = np.column_stack(system[fixed:]) if len(system) > fixed else np.zeros((rows, 0), dtype=np.int64)
+        moment = np.column_stack(system[_FIXED:fixed]) if fixed > _FIXED else None
+        order = Order(time, origin.astype(np.int32), offset, path, moment)
         origins = tuple(Origin(*o) for o in json.loads(metadata[b"origins"]))
         values = tuple(columns)
         keys = len(schema.key)
@@ -298,11 +339,13 @@ def orders_together(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], Order
         table = np.array([place[o] for o in batch.origins], dtype=np.int32)
         indices.append(table[batch.order.origin] if len(batch) else batch.order.origin)
     depth = max(b.order.depth for b in batches)
+    let_out = any(b.order.moment is not None for b in batches)
     return origins, Order(
         np.concatenate([b.order.time for b in batches]),
         np.concatenate(indices),
         np.concatenate([b.order.offset for b in batches]),
         np.concatenate([b.order.padded(depth) for b in batches]),
+        np.concatenate([b.order.moments for b in batches]) if let_out else None,
     )
 
 
@@ -317,7 +360,8 @@ def processing_order(batches: Sequence[Batch]) -> Int64s:
 
 def sorted_places(order: Order) -> Int64s:
     """The places of the rows in D12's order. Its origins must be sorted, as those of `orders_together` are."""
-    every = [order.time, order.origin, order.offset, *np.ascontiguousarray(order.path.T)]
+    moment = () if order.moment is None else np.ascontiguousarray(order.moment.T)
+    every = [order.time, order.origin, order.offset, *moment, *np.ascontiguousarray(order.path.T)]
     levels = [level for level in every if len(level) and (level != level[0]).any()]
     if not levels or not _ascends(levels, slice(1, None), slice(None, -1)).any():
         return np.arange(len(order), dtype=np.int64)
@@ -330,8 +374,8 @@ def sorted_places(order: Order) -> Int64s:
 def _merged_runs(time: npt.NDArray[np.integer], rest: Sequence[npt.NDArray[np.integer]]) -> Int64s | None:
     """The same order, computed cheaply, if the rows form a few runs of one origin each that do not overlap; else None.
 
-    `rest` is origin, offset, path. Blobs of source partitions are such runs: once the runs are in the order of `rest`,
-    a stable sort by time alone gives the whole order.
+    `rest` is origin, offset, moment, path. Blobs of source partitions are such runs: once the runs are in the order of
+    `rest`, a stable sort by time alone gives the whole order.
     """
     ascends = _ascends(rest, slice(None, -1), slice(1, None)) & (rest[0][:-1] == rest[0][1:])
     starts = np.append(0, np.flatnonzero(~ascends) + 1)

@@ -116,7 +116,7 @@ class _Answer(Step):
         right = stacked((*asking.keys, *found.values), changes.columns)
         results = self._results(answers, keys, lefts, right, np.concatenate([found.time, changes.time]))
         changed = np.flatnonzero(numbers & UNCHANGED == 0)
-        void = voided(self._site.root(events), arrival, answers.pair, answers.event, pair[changed], changed)
+        void = voided(self._site.batch.roots(events), arrival, answers.pair, answers.event, pair[changed], changed)
         at, space = self._site.give(events.take(answers.event), turns(answers.event)), KeySpace(self._left_codec)
         flow = Flow(at, answers.pair, space, answers.time, answers.value, keys, results.columns, void=void)
         if not results.failed:

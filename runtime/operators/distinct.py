@@ -43,13 +43,13 @@ class _Distinct(Step):
 
     def process(self, flow: Flow) -> Flow:
         operation, site = self._operation, self._site
-        clock = np.maximum.accumulate(np.append(self._clock, flow.time))
-        behind = clock[:-1] - operation.within - flow.time
+        timing = site.timing(flow, self._clock)
+        behind = timing.clock - operation.within - flow.time
         late = behind > operation.grace
         if late.any():
             site.peak(GRACE_NEEDED, int(behind[late].max()))
         late |= flow.time < self._oldest()
-        self._clock = int(clock[-1])
+        self._clock = timing.kept
         passed = self._passed(flow, late)
         site.lose(Dropped.EXPIRED, flow, late)
         site.lose(Dropped.DUPLICATE, flow, ~late & ~passed)

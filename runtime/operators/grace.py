@@ -1,7 +1,7 @@
 """The grace buffer in front of a stream-table join (KIP-923).
 
-The buffer's clock at each record is a running maximum, so a binary search finds when a record comes out. Records that
-come and go within a batch never reach the buffer's rows.
+The buffer's clock only ascends, so a binary search finds when a record comes out. Records that come and go within a
+batch never reach the buffer's rows.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Column, Node, Plan, StreamTableJoin
 from vsc.runtime.expressions import null_rows
+from vsc.runtime.operators.clock import Timing
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
-from vsc.runtime.operators.columns.keyspace import ranks
-from vsc.runtime.operators.columns.moments import Moments, turns
+from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.operators.views.view import Beside, Contents, Waiting, WaitingView
-from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.records import Int64s
 from vsc.runtime.state.grace_buffer import MOVING, Buffered, TimeOrderedBuffer
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
@@ -40,25 +40,20 @@ class Grace(Step):
         self._rows = RowCodec([c.type for c in stream.value])
 
     def process(self, flow: Flow) -> Flow:
-        """Joins the due records at the record that moved the clock, by (event time, encoded key, arrival).
+        """Joins the due records where the clock passes their time, by (event time, encoded key, arrival).
 
         A record that is late, or has no key (D26), is joined at once, and does not move the clock.
         """
-        flow = self._site.with_value(flow)
-        if not len(flow):
-            return self._join.process(self._released(flow, [], np.zeros(0, np.int64), np.zeros(0, np.int64)))
-        keyless = null_rows(flow.keys, len(flow))
-        moving = np.where(keyless, -1, flow.time)
-        clock = np.maximum.accumulate(np.concatenate([[self._buffer.stream_time], moving]))
-        at_once = keyless | (clock[:-1] - self._grace > flow.time)
-        clock = clock[1:]
-        stored = list(self._buffer.pop_until(int(clock[-1]) - self._grace))
-        due = np.searchsorted(clock, flow.time + self._grace)
-        due = np.where(at_once, np.arange(len(flow)), np.maximum(due, np.arange(len(flow))))
-        self._keep(flow, at_once, np.flatnonzero(due == len(flow)), int(clock[-1]))
-        first = np.searchsorted(clock, np.array([one.timestamp for one in stored], dtype=np.int64) + self._grace)
-        out = np.flatnonzero(due < len(flow))
-        return self._join.process(self._released(flow, stored, np.concatenate([first, due[out]]), out))
+        flow, buffer = self._site.with_value(flow), self._buffer
+        keyless, own = null_rows(flow.keys, len(flow)), np.arange(len(flow), dtype=np.int64)
+        moving = np.where(keyless, -1, self._site.moving(flow))
+        timing = self._site.timing(flow, buffer.stream_time, moving)
+        due = np.where(keyless, own, timing.passes(flow.time + self._grace, own))
+        stored = list(buffer.pop_until(timing.now - self._grace))
+        self._keep(flow, np.flatnonzero(due == timing.never), timing.kept)
+        first = timing.passes(np.array([one.timestamp for one in stored], dtype=np.int64) + self._grace)
+        out = np.flatnonzero(due < timing.never)
+        return self._join.process(self._released(flow, stored, np.concatenate([first, due[out]]), out, timing))
 
     def waiting(self) -> list[tuple[int, Buffered]]:
         """Takes out all waiting records, with their event times. The clock stays where it is."""
@@ -72,29 +67,25 @@ class Grace(Step):
         """The records that waited, at these moments."""
         return self._flow(at, [one for _, one in waiting])
 
-    def _keep(self, flow: Flow, at_once: Mask, rows: Int64s, clock: int) -> None:
+    def _keep(self, flow: Flow, rows: Int64s, clock: int) -> None:
         """Lets the records at `rows` wait."""
-        place = np.cumsum(~at_once) - 1
-        if at_once.all():
+        if not len(rows) and clock == self._buffer.stream_time:
             return
         payloads = self._rows.encode_columns(taken(flow.values, rows), len(rows)).to_pylist()
         keys = [self._space.keys[number] for number in flow.key[rows].tolist()]
         waiting = map(Buffered, flow.time[rows].tolist(), keys, payloads)
-        self._buffer.pass_through(int(place[-1]) + 1, clock, list(zip(place[rows].tolist(), waiting, strict=True)))
+        self._buffer.pass_through(len(flow), clock, list(zip(rows.tolist(), waiting, strict=True)))
 
-    def _released(self, flow: Flow, stored: list[Buffered], event: Int64s, out: Int64s) -> Flow:
-        """The records that come out: those of `stored`, then the flow's at `out`, each at an event of the flow."""
-        waited = self._flow(flow.at.take(event[: len(stored)]), stored)
+    def _released(self, flow: Flow, stored: list[Buffered], event: Int64s, out: Int64s, timing: Timing) -> Flow:
+        """The records that come out: those of `stored`, then the flow's at `out`, each at its event."""
+        waited = self._flow(flow.at.take(np.zeros(0, dtype=np.int64)), stored)
         rows = np.concatenate([np.arange(len(stored)), len(stored) + out])
+        number, time = np.concatenate([waited.key, flow.key])[rows], np.concatenate([waited.time, flow.time])[rows]
+        order, at = timing.sent(event, time + self._grace, [self._space.keys[one] for one in number.tolist()])
+        rows = rows[order]
         keys, values = taken(stacked(waited.keys, flow.keys), rows), taken(stacked(waited.values, flow.values), rows)
-        number = np.concatenate([waited.key, flow.key])[rows]
-        time = np.concatenate([waited.time, flow.time])[rows]
-        rank = ranks(pa.array(self._space.keys, pa.binary()))
-        order = np.lexsort((rank[number], time, event))  # stable, so arrival breaks ties
-        event = event[order]
-        at = self._site.give(flow.at.take(event), turns(event))
         there = np.ones(len(order), dtype=np.bool_)
-        return Flow(at, number[order], self._space, time[order], there, taken(keys, order), taken(values, order))
+        return Flow(at, number[order], self._space, time[order], there, keys, values)
 
     def _flow(self, at: Moments, stored: list[Buffered]) -> Flow:
         keys = [one.key for one in stored]

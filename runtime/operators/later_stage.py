@@ -10,7 +10,7 @@ The caller does the routing: it partitions each node's records by key (`partitio
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.metrics import Metrics
+from vsc.runtime.operators.clock import STEPS, end_of_input, entering
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.context import RunOptions
@@ -30,6 +31,8 @@ from vsc.runtime.records import Batch, Int64s, orders_together, sorted_places
 from vsc.runtime.state.kv import OrderedKV
 
 __all__ = ["LaterStage", "collector_paused"]
+
+_NO_STARTS: Mapping[str, int] = {}
 
 
 @contextmanager
@@ -71,22 +74,28 @@ class LaterStage:
         nodes = [(name, operator_of(plan.node(name).operation).left) for name in self._stage.nodes]
         self._left = [(name, left) for name, left in nodes if left is not None and plan.node(name) not in self._holding]
         self._nodes = StageNodes(plan, self._stage, kv, options.on_error, observe)
+        self._by_input = plan.clock == "input"
 
-    def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
-        """Processes the records of `inputs` (node, batch) in D12's order.
+    def process(
+        self, inputs: Sequence[tuple[str, Batch]], drain: bool = False, starts: Mapping[str, int] = _NO_STARTS
+    ) -> StageResult:
+        """Processes the records of `inputs` (node, batch) in D12's order, and the steps of the input's clock (`STEPS`).
 
         `drain`: afterwards everything held (for its grace, for its window's end, in a `suppress`) comes out, as if the
-        input had ended; the records of one drained node go through the next nodes before these are drained. Raises
-        ExpressionError if an expression fails and the options do not say to drop the record.
+        input had ended. `starts`: by source, its clock when the epoch began: the highest event time, in ms, of what
+        had gone on; only the clock of the input asks. Raises ExpressionError if an expression fails and the options do
+        not say to drop the record.
         """
+        ending = [(STEPS, end_of_input())] if drain and self._by_input else []
         present = [
             (name, replace(batch, order=batch.order.deepened(self._stage.depth)))
-            for name, batch in inputs
+            for name, batch in (*inputs, *ending)
             if len(batch)
         ]
         with collector_paused():
-            results = [*self._left_behind(), *([self._processed(present)] if present else [])]
-            if drain:
+            results = [*self._left_behind(starts), *([self._processed(present, starts)] if present else [])]
+            if drain and not self._by_input:
+                # The records of one node go through the next nodes before these are drained.
                 held = enumerate(self._holding)
                 results += [self._nodes.release(node.name, place, self._partition) for place, node in held]
         metrics = Metrics()
@@ -102,19 +111,20 @@ class LaterStage:
         """How many records, windows without a final result and suppressed rows are held in the stage."""
         return sum(held_back(self._plan, self._stage, node, self._kv) for node in self._holding)
 
-    def _left_behind(self) -> Iterator[StageResult]:
+    def _left_behind(self, starts: Mapping[str, int]) -> Iterator[StageResult]:
         """What nodes hold that no longer let anything wait, since the topology has changed. Once."""
         nodes, self._left = self._left, []
         for place, (name, left) in enumerate(nodes):
             if left(self._kv, store_prefix(self._stage, name)):
-                yield self._nodes.release(name, place, self._partition, first=True)
+                yield self._nodes.release(name, place, self._partition, first=True, starts=starts)
 
-    def _processed(self, inputs: Sequence[tuple[str, Batch]]) -> StageResult:
+    def _processed(self, inputs: Sequence[tuple[str, Batch]], starts: Mapping[str, int]) -> StageResult:
         spaces = KeySpaces()
+        inputs = [(name, entering(batch) if name == STEPS else batch) for name, batch in inputs]
         origins, order = orders_together([batch for _, batch in inputs])
         permutation = sorted_places(order)
         flows = self._entering(inputs, permutation, spaces)
-        return self._nodes.process(flows, spaces, origins, order.take(permutation))
+        return self._nodes.process(flows, spaces, origins, order.take(permutation), starts=starts)
 
     def _entering(self, inputs: Sequence[tuple[str, Batch]], permutation: Int64s, spaces: KeySpaces) -> dict[str, Flow]:
         """Each input's records in the order of processing, which `permutation` is for all of them."""
@@ -123,7 +133,8 @@ class LaterStage:
         parts: dict[str, list[tuple[Int64s, Batch]]] = {}
         start = 0
         for name, batch in inputs:
-            parts.setdefault(name, []).append((arrival[start : start + len(batch)], batch))
+            if name != STEPS:  # a step is a cause without records
+                parts.setdefault(name, []).append((arrival[start : start + len(batch)], batch))
             start += len(batch)
         return {name: self._flow(name, found, spaces) for name, found in parts.items()}
 

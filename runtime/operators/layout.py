@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from vsc.plan.nodes import Node, Plan, Stage
 
 __all__ = [
+    "askers",
     "emitter",
     "entrances",
     "handed_on",
@@ -34,6 +35,21 @@ def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
     """
     nodes = [plan.node(n) for n in stage.nodes]
     return [(node, position) for node in nodes for position, fed in enumerate(node.taken) if fed == name]
+
+
+def askers(plan: Plan, stage: Stage) -> dict[str, frozenset[str]]:
+    """By node with a store, the nodes of `stage` that may look into it, also through tables without a store."""
+    found: dict[str, frozenset[str]] = {}
+    for name in stage.nodes:
+        inputs = plan.node(name).inputs
+        asked = list(inputs) if len(inputs) > 1 else []
+        while asked:
+            node = plan.node(asked.pop())
+            if node.store is not None:
+                found[node.name] = found.get(node.name, frozenset()) | {name}
+            elif node.name in stage.nodes:
+                asked += node.inputs
+    return found
 
 
 def entrances(plan: Plan, stage: Stage) -> list[str]:

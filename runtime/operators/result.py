@@ -8,12 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vsc.runtime.operators.source.rows import EventTimes
-from vsc.runtime.records import Batch, Metrics, Order, Origin
+from vsc.runtime.records import DRAIN, Batch, Metrics, Order, Origin
 
-__all__ = ["DRAIN", "StageResult", "drained"]
-
-DRAIN = "#drain"
-"""Source name in the origin of records that the end of the input, or a changed topology, emitted."""
+__all__ = ["StageResult", "drained"]
 
 _LAST_RANK = 2**31 - 1
 _END_OF_TIME = 2**63 - 1

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from vsc.plan.nodes import Item, Node, Plan, Schema, Stage
 from vsc.runtime.expressions import null_rows
 from vsc.runtime.metrics import Dropped, Missed
+from vsc.runtime.operators.clock import InputClock, Timing, by_records
 from vsc.runtime.operators.columns.evaluation import Evaluation, Failed
 from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace, KeySpaces
@@ -22,15 +24,27 @@ from vsc.runtime.operators.tables.store import TableColumns
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv import OrderedKV
 
-__all__ = ["Site"]
+__all__ = ["Running", "Site"]
+
+
+class Running(Protocol):
+    """What an operator sees of the batch that it works on. `clock`: the input's; None: the records move the clock."""
+
+    clock: InputClock | None
+
+    def step(self, name: str) -> Step:
+        """The operator of another node."""
+
+    def roots(self, at: Moments) -> Int64s:
+        """For each event the number of its source record, or of what time has let out on its way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """A node at work on one batch: all that its operator is built from.
 
-    `spaces` hold the batch's keys, `tables` the stores of the stage's tables, `losses` what is lost.
-    `roots` gives for each cause the number of its source record, `step` the step of another node.
+    `spaces` hold the batch's keys, `tables` the stores of the stage's tables, `losses` what is lost. `asker`: the node
+    that looks into this one, if another does.
     """
 
     plan: Plan
@@ -39,10 +53,10 @@ class Site:
     kv: OrderedKV
     routes: Routes
     spaces: KeySpaces
-    roots: Callable[[], Int64s]
+    batch: Running
     losses: Losses
     tables: Mapping[str, TableColumns]
-    step: Callable[[str], Step]
+    asker: str = ""
 
     @property
     def name(self) -> str:
@@ -94,9 +108,39 @@ class Site:
         `as_of`: for the row valid at a record's time, otherwise for the newest one.
         """
         if (table := self.tables.get(name)) is not None:
-            return lambda flow: table.look_up(flow, as_of)
+            return lambda flow: table.look_up(flow, as_of, self.limit(flow))
         node = self.plan.node(name)
-        return operator_of(node.operation).look_up(replace(self, node=node), node.operation, as_of)
+        site = replace(self, node=node, asker=self.asker or self.node.name)
+        return operator_of(node.operation).look_up(site, node.operation, as_of)
+
+    def moving(self, flow: Flow) -> Int64s:
+        """What moves the node's clock at each record: the record's own time, or the clock of the input."""
+        clock = self.batch.clock
+        return flow.time if clock is None else clock.at(self.node.name, flow.at)
+
+    def timing(self, flow: Flow, before: int, moving: Int64s | None = None) -> Timing:
+        """The clock of the node through these records, which showed `before` ahead of them.
+
+        `moving`: what moves it, if not all records do.
+        """
+        name, clock = self.node.name, self.batch.clock
+        if clock is None:
+            return by_records(self.routes, name, flow.at, self.moving(flow) if moving is None else moving, before)
+        return clock.timing(name, flow.at, before)
+
+    def limit(self, flow: Flow) -> Int64s | None:
+        """The clock by which a store is asked for these records: that of the node that asks; None: the store's own."""
+        clock = self.batch.clock
+        return None if clock is None else clock.at(self.asker or self.node.name, flow.at)
+
+    def horizon(self) -> int | None:
+        """The lowest clock by which the node's table is still asked, from now on; None: its own stream time decides."""
+        clock = self.batch.clock
+        return None if clock is None else clock.horizon(self.node.name)
+
+    def nothing(self) -> Flow:
+        """No records of the node's first input."""
+        return Flow.empty(self.inputs[0], self.spaces.of(self.inputs[0]))
 
     def give(self, at: Moments, turn: Int64s) -> Moments:
         """The moments of the records that the node, which may give several records for one, gives at events."""
@@ -153,7 +197,7 @@ class Site:
         store = self.table
         if store is None:
             return changed
-        accepted = store.put(changed)
+        accepted = store.put(changed, self.moving(changed))
         self.lose(Dropped.EXPIRED, changed, ~accepted, self.node.schema)
         latest = store.latest(changed) if self.latest else None
         if asked is None:
@@ -164,7 +208,3 @@ class Site:
             values = taken(stacked(before.values, own.values), rows)
             changed = replace(changed, old=Old(np.where(asked, before.present, own.present), values))
         return replace(changed, latest=latest).select(accepted)
-
-    def root(self, at: Moments) -> Int64s:
-        """The number of each event's source record."""
-        return self.roots()[self.routes.cause(at)]

@@ -6,18 +6,20 @@ state (`later_stage`). Each node runs once on a batch, then each store is writte
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
+from vsc.plan.clocks import node_clocks
 from vsc.plan.nodes import Node, Plan, Stage
+from vsc.runtime.operators.clock import InputClock
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes, processing, turns
 from vsc.runtime.operators.dead_letters import Letters, Losses, letters_of
-from vsc.runtime.operators.layout import hands_out
+from vsc.runtime.operators.layout import askers, hands_out
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.site import Site
@@ -26,6 +28,8 @@ from vsc.runtime.records import Batch, Int64s, Order, Origin
 from vsc.runtime.state.kv import OrderedKV
 
 __all__ = ["StageBatch", "StageNodes"]
+
+_NO_STARTS: Mapping[str, int] = {}
 
 
 class StageNodes:
@@ -45,6 +49,9 @@ class StageNodes:
         reachable = dict.fromkeys([*stage.nodes, *(i.node for i in stage.inputs)])
         self._handed_out = [name for name in reachable if name in handed_out]
         self.routes = Routes(plan, stage, handed_out)
+        self._clocks = node_clocks(plan) if plan.clock == "input" else None
+        self._askers = askers(plan, stage)
+        self._places = {node.name: place for place, node in enumerate(plan.nodes)}
 
     def losses(self) -> Losses:
         """What a new batch loses: nothing so far."""
@@ -57,75 +64,90 @@ class StageNodes:
         origins: tuple[Origin, ...],
         order: Order,
         losses: Losses | None = None,
+        starts: Mapping[str, int] = _NO_STARTS,
     ) -> StageResult:
         """The results of the entering records; `order` is that of their causes, in the order of processing.
 
-        `losses`: those of the batch so far.
+        `losses`: those of the batch so far. `starts`: by source, its clock when the epoch began.
         """
-        batch = self._batch(spaces, losses or self.losses())
-        batch.order = order
+        batch = self._batch(spaces, losses or self.losses(), origins, order, starts)
         batch.process(entering)
         return self._done(batch, origins)
 
-    def release(self, name: str, place: int, partition: int, first: bool = False) -> StageResult:
+    def release(
+        self, name: str, place: int, partition: int, first: bool = False, starts: Mapping[str, int] = _NO_STARTS
+    ) -> StageResult:
         """Emits what node `name`, the `place`-th that holds something, holds: each is its own cause.
 
         `first`: the results come before all others of the epoch, not after them.
         """
-        batch = self._batch(KeySpaces(), self.losses())
+        batch = self._batch(KeySpaces(), self.losses(), (), Order.empty(), starts)
         waiting = batch.step(name).waiting()
         if not waiting:
             return StageResult((), batch.losses.metrics)
         origins, batch.order = drained(self._stage.id, place, partition, [at for at, _ in waiting], first)
+        batch.clock = self._clock(origins, batch.order, starts)
         batch.release(name, waiting)
         return self._done(batch, origins)
 
-    def _batch(self, spaces: KeySpaces, losses: Losses) -> StageBatch:
-        return StageBatch(self._plan, self._stage, self._kv, self.routes, spaces, losses)
+    def _batch(
+        self, spaces: KeySpaces, losses: Losses, origins: tuple[Origin, ...], order: Order, starts: Mapping[str, int]
+    ) -> StageBatch:
+        clock = self._clock(origins, order, starts)
+        return StageBatch(self._plan, self._stage, self._kv, self.routes, spaces, losses, order, clock)
+
+    def _clock(self, origins: tuple[Origin, ...], order: Order, starts: Mapping[str, int]) -> InputClock | None:
+        if self._clocks is None or not self._stage.id:
+            return None
+        return InputClock(self._clocks, self._places, starts, self.routes, self._askers, origins, order)
 
     def _done(self, batch: StageBatch, origins: tuple[Origin, ...]) -> StageResult:
         losses, order = batch.losses, batch.order
         losses.check(origins, order)
-        batches = self._leaving(origins, order, batch.flows)
+        batches = self._leaving(origins, batch)
         batch.commit()
         if not self._stage.id:  # lost rows may have no time: all losses are in the order of the source partition alone
             order = replace(order, time=np.zeros_like(order.time))
         return StageResult((*batches, *letters_of(self._letters, losses.found, origins, order)), losses.metrics)
 
-    def _leaving(
-        self, origins: tuple[Origin, ...], order: Order, flows: Mapping[str, Flow]
-    ) -> tuple[tuple[str, Batch], ...]:
-        leaving = [(name, flows[name]) for name in self._handed_out if name in flows]
-        causes, places = self._places([(name, self.routes.leave(flow.at, name)) for name, flow in leaving])
+    def _leaving(self, origins: tuple[Origin, ...], batch: StageBatch) -> tuple[tuple[str, Batch], ...]:
+        leaving = [(name, batch.flows[name]) for name in self._handed_out if name in batch.flows]
+        moments = [self.routes.leave(flow.at, name) for name, flow in leaving]
         found = []
-        for (name, flow), cause, place in zip(leaving, causes, places, strict=True):
+        for (name, flow), (order, place) in zip(leaving, self._placed(batch, leaving, moments), strict=True):
             if flow.void is not None:
-                cause, place, flow = cause[~flow.void], place[~flow.void], flow.select(~flow.void)
-            extended = order.take(cause).extended(place, name in self._stage.moved)
+                order, place, flow = order.take(~flow.void), place[~flow.void], flow.select(~flow.void)
+            extended = order.extended(place, name in self._stage.moved)
             schema = self._plan.node(name).schema
             columns = (flow.time, flow.present, flow.keys, flow.values, flow.latest)
             found.append((name, Batch(schema, origins, extended, *columns)))
         return tuple(found)
 
-    def _places(self, leaving: Sequence[tuple[str, Moments]]) -> tuple[list[Int64s], list[Int64s]]:
-        """For leaving records: their causes, and their places, from 1, among all that leave for the same cause.
+    def _placed(
+        self, batch: StageBatch, leaving: Sequence[tuple[str, Flow]], moments: Sequence[Moments]
+    ) -> Iterator[tuple[Order, Int64s]]:
+        """For leaving records: the places of their causes, and their own, from 1, among all that leave for the same
+        cause, or for the same thing that time has let out.
 
         In stage 0, re-keyed records have the last places.
         """
         if not leaving:
-            return [], []
-        counts = [len(at) for _, at in leaving]
-        every = Moments.concat([at for _, at in leaving])
-        cause = self.routes.cause(every)
+            return
+        counts = [len(at) for at in moments]
+        every = Moments.concat(moments)
+        order, cause = batch.order_of(every)
         place = turns(cause)
         if len(leaving) > 1:
             if not self._stage.id:
                 moved = np.repeat([name in self._stage.moved for name, _ in leaving], counts)
                 every = Moments((2 * cause + moved, *every.levels))
-            order = processing(every)
-            place[order] = turns(cause[order])
-        ends = np.cumsum(counts)[:-1]
-        return np.split(cause, ends), np.split(place, ends)
+            sorting = processing(every)
+            place[sorting] = turns(cause[sorting])
+        start = 0
+        for count in counts:
+            rows = slice(start, start + count)
+            yield order.take(rows), place[rows]
+            start += count
 
 
 class StageBatch:
@@ -135,16 +157,27 @@ class StageBatch:
     """
 
     def __init__(
-        self, plan: Plan, stage: Stage, kv: OrderedKV, routes: Routes, spaces: KeySpaces, losses: Losses
+        self,
+        plan: Plan,
+        stage: Stage,
+        kv: OrderedKV,
+        routes: Routes,
+        spaces: KeySpaces,
+        losses: Losses,
+        order: Order,
+        clock: InputClock | None,
     ) -> None:
-        self._routes, self.losses, self.order = routes, losses, Order.empty()
+        self._routes, self.losses, self.order, self.clock = routes, losses, order, clock
         self._nodes = {name: plan.node(name) for name in stage.nodes}
         self.flows: dict[str, Flow] = {}
         stored = [n for n in self._nodes.values() if n.store is not None and stage.id]  # stage 0 keeps nothing
-        self._tables = {n.name: open_columns(kv, stage, n, spaces.of(n.schema)) for n in stored}
+        self._tables = {
+            n.name: open_columns(kv, stage, n, spaces.of(n.schema), None if clock is None else clock.horizon(n.name))
+            for n in stored
+        }
         self._steps: dict[str, Step] = {}
         self._sites = {
-            name: Site(plan, stage, node, kv, routes, spaces, self._roots, losses, self._tables, self.step)
+            name: Site(plan, stage, node, kv, routes, spaces, self, losses, self._tables)
             for name, node in self._nodes.items()
         }
 
@@ -155,6 +188,8 @@ class StageBatch:
             if name in self.flows:
                 continue
             feeding = [entering[name]] if name in entering else self._feeding(node)
+            if self.clock is not None and node.operation.waits and feeding[0] is None:
+                feeding[0] = self._sites[name].nothing()  # time may let out what waits
             if any(flow is not None for flow in feeding):
                 self.flows[name] = self.step(name).fed(feeding)
 
@@ -193,9 +228,22 @@ class StageBatch:
             found.append(flow)
         return found
 
-    def _roots(self) -> Int64s:
-        """For each cause, in the order of processing, the number of its source record, ascending."""
-        order, found = self.order, np.zeros(len(self.order), dtype=np.int64)
-        for level in (order.time, order.origin, order.offset):
-            found[1:] |= level[1:] != level[:-1]
-        return np.cumsum(found)
+    def order_of(self, at: Moments) -> tuple[Order, Int64s]:
+        """The places of events in the order of records, and for each a number of its cause: of the record that entered,
+        or of what time has let out."""
+        if self.clock is not None:
+            return self.clock.order_of(at)
+        cause = self._routes.cause(at)
+        return self.order.take(cause), cause
+
+    def roots(self, at: Moments) -> Int64s:
+        """For each event the number of its source record, or of what time has let out on its way."""
+        order, _ = self.order_of(at)
+        levels = [order.time, order.origin, order.offset, *(() if order.moment is None else order.moment.T)]
+        sorting, found = np.lexsort(levels[::-1]), np.zeros(len(at), dtype=np.int64)
+        for level in levels:
+            ordered = level[sorting]
+            found[1:] |= ordered[1:] != ordered[:-1]
+        numbers = np.empty(len(at), dtype=np.int64)
+        numbers[sorting] = np.cumsum(found)
+        return numbers

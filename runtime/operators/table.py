@@ -44,7 +44,7 @@ class TableStep(Step):
         if store is None:
             changed = replace(changed, old=self._old(flow) if self._site.old or dedupe else None)
         else:
-            needed = changed.select(store.needed(changed)) if dedupe else changed
+            needed = changed.select(store.needed(changed, self._site.moving(changed))) if dedupe else changed
             changed = self._site.stored(needed, old=dedupe)
         if not dedupe or changed.old is None:
             return changed

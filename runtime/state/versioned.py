@@ -91,6 +91,7 @@ class VersionedStore:
         segment: int | None = None,
         grace: int | None = None,
         adopt: bool = False,
+        clock: int | None = None,
     ) -> None:
         """Open the store that `kv` has under `prefix`, or begin one there.
 
@@ -98,6 +99,9 @@ class VersionedStore:
         behind stream time a write may be (None: the retention); all in ms. Raises ValueError for a negative
         retention or grace and for a segment of zero or less, `StateError` if the stored data is of another format
         version, damaged, or was written with another retention or grace; with `adopt` it goes on with the new ones.
+
+        With a `clock`, that is the stream time by which versions are read and removed, unless the store's own is
+        higher; the writes do not move it, and `put_many` and `put_columns` refuse none of them.
         """
         check_durations(retention, segment, grace)
         segment = default_segment_interval(retention) if segment is None else segment
@@ -108,7 +112,10 @@ class VersionedStore:
         self._retention = retention
         self._grace = grace
         self._kept = max(retention, grace)
+        self._accepts = clock is not None
         self._meta = self._open_meta(adopt)
+        if clock is not None and clock > self._meta.observed:
+            self._meta = self._meta.moved(clock, self._meta.dropped, self._meta.sweeping)
 
     @property
     def observed_stream_time(self) -> int:
@@ -243,7 +250,8 @@ class VersionedStore:
             return
         if times.min() < 0 or times.max() == NEVER:
             raise ValueError(f"a timestamp must be from 0 to {NEVER - 1} ms, but one is {_outside(times)}")
-        put = plan_puts(self._kv, self._rows, self._meta, keys, np.asarray(index, np.int64), written, times)
+        numbers = np.asarray(index, np.int64)
+        put = plan_puts(self._kv, self._rows, self._meta, keys, numbers, written, times, self._accepts)
         if put.keys:
             self._commit(put.writes, put.observed, max(_SWEPT_AT_ONCE, put.keys))
 

@@ -52,12 +52,19 @@ class _Batch:
 
 
 def plan_puts(
-    kv: OrderedKV, rows: RowKeys, meta: Meta, keys: Sequence[bytes], index: Ints, values: pa.BinaryArray, times: Ints
+    kv: OrderedKV,
+    rows: RowKeys,
+    meta: Meta,
+    keys: Sequence[bytes],
+    index: Ints,
+    values: pa.BinaryArray,
+    times: Ints,
+    accepts: bool = False,
 ) -> Put:
-    """Compute what these writes do; see `VersionedStore.put_columns`."""
+    """Compute what these writes do; see `VersionedStore.put_columns`. `accepts`: all of them, at the present time."""
     highest = np.maximum.accumulate(np.concatenate((np.array([meta.observed], np.int64), times)))
-    taken = np.flatnonzero(times >= np.maximum(highest[:-1] - meta.grace, meta.floor))
-    observed = int(highest[-1])
+    taken = np.flatnonzero(accepts | (times >= np.maximum(highest[:-1] - meta.grace, meta.floor)))
+    observed = meta.observed if accepts else int(highest[-1])
     writes = Writes()
     touched, key = np.unique(index[taken], return_inverse=True)
     if len(taken):

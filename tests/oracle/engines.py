@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,12 +117,14 @@ class _Watched:
     def __init__(self, counter: Counter[int], ran: Ran, task: Any, stage: int) -> None:
         self._counter, self._ran, self._task, self._stage = counter, ran, task, stage
 
-    def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
+    def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool, starts: Mapping[str, int]) -> StageResult:
         count = _count(inputs)
         self._counter[self._stage] += count
         if self._counter is self._ran.columns:
             self._ran.largest = max(self._ran.largest, count)
-        result: StageResult = self._task.process(inputs, drain)
+        # the oracle's time is that of the records
+        by_input = (starts,) if isinstance(self._task, LaterStage) else ()
+        result: StageResult = self._task.process(inputs, drain, *by_input)
         return result
 
     def __getattr__(self, name: str) -> Any:

@@ -18,22 +18,25 @@ __all__ = ["NodeClock", "node_clocks", "stepping"]
 
 @record
 class NodeClock:
-    """A node's clock is that of `sources`, less `hold` ms. Only the nodes of dead letters have no `sources`."""
+    """A node's clock is that of `sources`, less `hold` ms; it `holds` records back itself, for so many ms at most.
+
+    Only the nodes of dead letters have no `sources`.
+    """
 
     sources: frozenset[str]
     hold: int
+    holds: int
 
 
 def node_clocks(plan: Plan) -> Mapping[str, NodeClock]:
     """The clock of each node, whatever `Plan.clock` is. Computed at each call, in a time that grows with the plan."""
     nodes = {node.name: node for node in plan.nodes}
     clocks: dict[str, NodeClock] = {}
-    held: dict[str, int] = {}
     for node in plan.nodes:
         own = {node.name} if isinstance(node.operation, Source) else ()
-        hold = max((held[name] for name in node.taken), default=0)
-        clocks[node.name] = NodeClock(frozenset(own).union(*(clocks[name].sources for name in node.taken)), hold)
-        held[node.name] = hold + _held_back(node, nodes)
+        hold = max((clocks[name].hold + clocks[name].holds for name in node.taken), default=0)
+        sources = frozenset(own).union(*(clocks[name].sources for name in node.taken))
+        clocks[node.name] = NodeClock(sources, hold, _held_back(node, nodes))
     return clocks
 
 

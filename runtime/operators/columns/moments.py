@@ -9,6 +9,10 @@ A stage's *routes* are its paths through the graph of nodes, numbered depth-firs
 several records for one (`explode`, windows, `suppress`, a join that waits) *opens* a level, ``turn * routes + route``,
 which is compared after the levels of the record that caused them. Moments compare level by level; a missing level
 counts as 0. Two events at one operator never have the same moment.
+
+What time lets out by the input's clock (`operators.clock`) comes before the record that moved the clock: its first
+level is ``cause * routes``, as no route is numbered 0. The next ones are the clock at which it was due and its node's
+place in the plan, then zeros up to the node's own level.
 """
 
 from __future__ import annotations
@@ -21,12 +25,14 @@ import numpy.typing as npt
 
 from vsc.plan.nodes import Plan, Stage
 from vsc.runtime.operators import layout
-from vsc.runtime.records import Int64s
+from vsc.runtime.records import Int64s, Mask
 
 __all__ = ["LAST", "Moments", "Routes", "arrivals", "processing", "turns"]
 
 Rows = Int64s | npt.NDArray[np.bool_]
 _OUT = -1
+_LET_OUT = 3
+"""How many levels come before a node's own one where time lets out: the cause, the clock, the node's place."""
 LAST = 1 << 31
 """The turn of what happens at an operator after all that it gives for an event."""
 
@@ -85,7 +91,8 @@ class Routes:
     def __init__(self, plan: Plan, stage: Stage, handed_out: frozenset[str]) -> None:
         self._plan, self._stage, self._handed_out = plan, stage, handed_out
         self._places = {n.name: i for i, n in enumerate(plan.nodes)}
-        self._count = 0
+        self._count = 1
+        self._fed: dict[str, int] = {}
         self._steps: dict[tuple[str, int], dict[int, int]] = {}
         entering = layout.entrances(plan, stage)
         opened = self._opened(entering)
@@ -127,6 +134,32 @@ class Routes:
         """The moments of the records that node `name`, which opens a level, gives for events; `turn`: their places."""
         return Moments((*moments.levels, turn * self._count + self._given[name]))
 
+    def beside(self, moments: Moments, name: str, turn: Int64s) -> Moments:
+        """As `given`, with as many levels as what time lets out of node `name` has."""
+        missing = self._fed[name] - len(moments.levels)
+        nothing = np.zeros(len(moments), dtype=np.int64)
+        return self.given(Moments((*moments.levels, *([nothing] * missing))), name, turn)
+
+    def let_out(self, name: str, cause: Int64s, clock: Int64s, place: int, turn: Int64s) -> Moments:
+        """The moments of what time lets out of node `name`, which has this place in the plan, before these causes.
+
+        `clock` is the input's clock there; `turn` numbers what the node lets out in the batch, in the order of moments.
+        """
+        between = [np.zeros(len(cause), dtype=np.int64)] * (self._fed[name] - _LET_OUT)
+        levels = (cause * self._count, clock, np.full(len(cause), place, dtype=np.int64), *between)
+        return self.given(Moments(levels), name, turn)
+
+    def lets_out(self, moments: Moments) -> Mask:
+        """Which moments are those of what time has let out, or of what that has caused."""
+        if len(moments.levels) <= _LET_OUT:
+            return np.zeros(len(moments), dtype=np.bool_)
+        mask: Mask = moments.levels[0] % self._count == 0
+        return mask
+
+    def turn(self, moments: Moments, name: str) -> Int64s:
+        """The `turn` that `let_out` was given, of what time has let out of node `name`, or what that has caused."""
+        return moments.levels[self._fed[name]] // self._count
+
     def cause(self, moments: Moments) -> Int64s:
         """The places of the causes among the records that entered the stage."""
         return moments.levels[0] // self._count
@@ -164,6 +197,9 @@ class Routes:
             node = self._plan.node(name)
             feeding = [depths[read] for read in node.taken if read in depths]
             before = max(feeding, default=1)
+            if node.operation.waits and self._plan.clock == "input":
+                before = max(before, _LET_OUT)
+            self._fed[name] = before
             if node.operation.branches or len(set(feeding)) > 1:
                 opened.add(name)
                 before += 1

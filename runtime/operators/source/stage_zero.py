@@ -13,7 +13,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from vsc.plan.clocks import stepping
 from vsc.plan.nodes import Plan
+from vsc.runtime.operators.clock import STEPS, steps_of
 from vsc.runtime.operators.columns.flow import Flow, blanked
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.context import RunOptions
@@ -46,9 +48,10 @@ class StageZero:
         self._options, self._latest = options, latest
         self._sources = {node.name: node for node in plan.sources}
         self._nodes = StageNodes(plan, plan.stages[0], MemoryKV(), options.on_error, observe)
+        self._steps = frozenset().union(*(stepping(plan, stage) for stage in plan.stages))
 
     def process(self, source: str, rows: SourceRows, clock: int | None = None) -> StageResult:
-        """The records that `rows` of source node `source` cause.
+        """The records that `rows` of source node `source` cause, and the steps of its clock, if a later stage asks.
 
         `clock` is the result's `clock` of the previous call for the same source partition and epoch, or None. Raises
         BadRowError or ExpressionError if the options do not say to drop such rows.
@@ -67,5 +70,8 @@ class StageZero:
         at, values = self._nodes.routes.enter(source, cause), blanked(values, checked.present)
         no_key = np.zeros(len(cause), dtype=np.int64)  # nothing in stage 0 uses keys
         flow = Flow(at, no_key, spaces.of(node.schema), checked.times, checked.present, keys, values)
-        result = self._nodes.process({source: flow}, spaces, (rows.origin,), order, losses)
-        return StageResult(result.batches, result.metrics, int(running[-1]) if len(running) else clock, seen)
+        result, batches = self._nodes.process({source: flow}, spaces, (rows.origin,), order, losses), []
+        if source in self._steps and (steps := steps_of(rows.origin, order.take(cause), clock)) is not None:
+            batches.append((STEPS, steps))
+        highest = int(running[-1]) if len(running) else clock
+        return StageResult((*result.batches, *batches), result.metrics, highest, seen)

@@ -16,7 +16,7 @@ __all__ = ["OPERATOR"]
 
 
 def _look_up(site: Site, operation: Suppress, as_of: bool) -> Lookup:
-    step = site.step(site.node.name)
+    step = site.batch.step(site.node.name)
     assert isinstance(step, Holding)
     return behind_held(site.look_up(site.node.inputs[0]), step.hidden)
 

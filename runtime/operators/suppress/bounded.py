@@ -1,6 +1,7 @@
 """Computes how a `suppress` with bounds holds the keys of one batch, in spans: a loop, because every change counts.
 
-At each change the due rows come out, then the first ones in order until the bounds are kept again.
+The due rows come out where the clock passes their time, and at each change the first ones in order until the bounds are
+kept again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from vsc.plan.nodes import Suppress
 from vsc.runtime.errors import BufferFullError
+from vsc.runtime.operators.clock import Timing
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.suppress.spans import Spans
 from vsc.runtime.state.suppressed import FAR, Suppressed, SuppressedRow, byte_size
@@ -44,8 +46,11 @@ class Buffer:
     `stored` are the held rows of the batch's keys; the others are read when they come out.
     """
 
-    def __init__(self, name: str, operation: Suppress, held: Suppressed, stored: Iterable[SuppressedRow]) -> None:
-        self._name, self._operation = name, operation
+    def __init__(
+        self, name: str, operation: Suppress, held: Suppressed, stored: Iterable[SuppressedRow], timing: Timing
+    ) -> None:
+        self._name, self._operation, self._timing = name, operation, timing
+        self._clock = [*timing.clock.tolist(), timing.now]
         self._count, self._bytes = held.count, held.bytes
         self.rows: list[SuppressedRow] = []
         self._known: list[_Span] = []
@@ -57,8 +62,9 @@ class Buffer:
         self._coming = held.until(FAR)
         self._next = next(self._coming, None)
 
-    def change(self, event: int, place: int, key: bytes, row: int, before: int, clock: int) -> None:
+    def change(self, event: int, place: int, key: bytes, row: int, before: int) -> None:
         """Holds a change, given the lengths of its row and of the row before; emits what no longer fits."""
+        self._emit_due(event)
         span = self._now.get(key)
         if span is None:
             span = self._now[key] = _Span(place, key, event, event, row, before)
@@ -69,15 +75,31 @@ class Buffer:
             self._bytes -= span.size
             span.last, span.row = event, row
         self._bytes += span.size
-        while (first := self._first()) is not None and (first.place <= clock - self._operation.wait or self._full()):
+        self._emit_due(event + 1)
+        while (first := self._first()) is not None and self._full():
             self._release(first, event)
 
-    def spans(self, space: KeySpace, changes: int) -> Spans:
-        """The spans of all `changes`."""
+    def end(self) -> None:
+        """Emits what is due after the last change."""
+        self._emit_due(FAR)
+
+    def spans(self, space: KeySpace) -> Spans:
+        """The spans of all changes."""
         spans = [*self._known, *self._begun]
-        fields = [(s.place, s.first, s.last, changes if s.end < 0 else s.end) for s in spans]
+        fields = [(s.place, s.first, s.last, self._timing.never if s.end < 0 else s.end) for s in spans]
         place, first, last, end = np.array(fields, dtype=np.int64).reshape(-1, 4).T
         return Spans(space.encoded([span.key for span in spans]), place, first, last, end)
+
+    def _emit_due(self, before: int) -> None:
+        """Emits what is due before as many changes as this."""
+        latest = self._clock[min(before, len(self._clock) - 1)] - self._operation.wait
+        while (first := self._first()) is not None and first.place <= latest:
+            due = np.array([first.place + self._operation.wait], dtype=np.int64)
+            own = None if first.first < 0 else np.array([first.first], dtype=np.int64)
+            event = self._timing.passes(due, own)
+            if event[0] >= self._timing.never or self._timing.seen(event, due)[0] > before:
+                return
+            self._release(first, int(event[0]))
 
     def _first(self) -> _Span | None:
         """The span that comes out next."""

@@ -1,7 +1,7 @@
 """Computes how `suppress` holds the keys of one batch, in spans: array expressions over its changes, without rows.
 
-A *span* begins with the change that makes a key held (or before the batch). It includes the key's changes up to the
-first event at which the clock, a running maximum, is `wait` past the span's place in time, and ends there.
+A *span* begins with the change that makes a key held (or before the batch). It ends where the clock is `wait` past the
+span's place in time, and includes the key's changes up to there.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vsc.runtime.operators.clock import Timing
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.records import Int64s, Mask
 
@@ -21,7 +22,7 @@ class Spans:
     """Spans: those from before the batch, in the given order, then the others. Changes are identified by place.
 
     `first` is the change that begins the span (-1: before the batch), `last` its last change (-1: none in the batch),
-    `end` the change at which it comes out; the number of changes if it stays held.
+    `end` the event at which it comes out, or a later one if it stays held (see `Timing`).
     """
 
     key: Int64s
@@ -31,23 +32,24 @@ class Spans:
     end: Int64s
 
     @staticmethod
-    def of(key: Int64s, place: Int64s, clock: Int64s, wait: int, held: Int64s, held_place: Int64s) -> Spans:
+    def of(key: Int64s, place: Int64s, timing: Timing, wait: int, held: Int64s, held_place: Int64s) -> Spans:
         """The spans of changes of these keys; `place` is the place in time of a span that the change would begin.
 
-        `clock` is the clock at each change; `held` are the numbers of the keys that are held before the batch.
+        `timing` is the clock through the changes; `held` are the numbers of the keys that are held before the batch.
         """
         changes, before = len(key), len(held)
         keys = max((int(part.max()) + 1 for part in (key, held) if len(part)), default=0)
-        held_end = np.searchsorted(clock, held_place + wait)
+        held_end = timing.passes(held_place + wait)
         until = np.full(keys, -1, dtype=np.int64)
-        until[held] = held_end
-        ends = np.maximum(np.searchsorted(clock, place + wait), np.arange(changes))
+        until[held] = timing.seen(held_end, held_place + wait) - 1
+        ends = timing.passes(place + wait, np.arange(changes))
+        lasts = timing.seen(ends, place + wait) - 1
 
         by_key = Segments(key, keys)
         event, group = by_key.order, by_key.group
         joins = event <= until[group]
         begins = ~joins & (by_key.firsts | np.append(False, joins[:-1]))
-        begins = _chased(begins, group * (changes + 1) + event, group * (changes + 1) + ends[event], group)
+        begins = _chased(begins, group * (changes + 1) + event, group * (changes + 1) + lasts[event], group)
 
         began = np.zeros(keys, dtype=np.int64)
         began[held] = np.arange(before)

@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 
 from vsc.plan.nodes import Suppress
 from vsc.runtime.metrics import HELD_RECORDS
+from vsc.runtime.operators.clock import Timing, by_records
 from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
-from vsc.runtime.operators.columns.keyspace import ranks
-from vsc.runtime.operators.columns.moments import Moments, arrivals, turns
+from vsc.runtime.operators.columns.moments import Moments, arrivals
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.suppress.bounded import Buffer
@@ -51,28 +51,29 @@ class Holding(Step):
         self._stored: list[SuppressedRow] = []
         self._flow = Flow.empty(site.node.schema, self._space)
         self._spans = _spans_of(np.zeros(0, dtype=np.int64), [], np.zeros(0, dtype=np.int64))
-        self._turn = np.zeros(0, dtype=np.int64)
+        self._never, self._out = 0, (np.zeros(0, dtype=np.int64), self._flow.at)
 
     def process(self, flow: Flow) -> Flow:
         """The changes that come out at the changes of its input, at each in the order of (place, encoded key)."""
         held = self._held
-        clock = np.maximum.accumulate(np.append(held.stream_time, flow.time))
+        timing = self._site.timing(flow, held.stream_time)
         keys = [self._space.keys[number] for number in np.unique(flow.key).tolist()]
         stored = {row.key: row for row in held.get_many(keys) if row is not None}
-        held.skip(int(clock[0]) - self._wait)
+        held.skip(held.stream_time - self._wait)
         self._flow, places = flow, flow.time
         if self._windows and len(flow):
             places = flow.keys[-1].view(pa.int64()).to_numpy() // _MILLISECOND
         if self._operation.max_records is None and self._operation.max_bytes is None:
-            stored.update((row.key, row) for row in held.until(int(clock[-1]) - self._wait))
+            stored.update((row.key, row) for row in held.until(timing.now - self._wait))
             self._stored = list(stored.values())
             before = np.array([row.place for row in self._stored], dtype=np.int64)
-            self._spans = Spans.of(flow.key, places, clock[1:], self._wait, self._space.encoded(stored), before)
+            self._spans = Spans.of(flow.key, places, timing, self._wait, self._space.encoded(stored), before)
         else:
-            self._spans = self._bounded(places, clock[1:], stored.values())
-        self._account()
-        self._keep(int(clock[-1]))
-        return self._sent(flow.at)
+            self._spans = self._bounded(places, timing, stored.values())
+        self._never = timing.never
+        self._account(timing)
+        self._keep(timing.kept)
+        return self._sent(timing)
 
     def waiting(self) -> list[tuple[int, SuppressedRow]]:
         """Takes out all held rows, each with its place in time; moves the clock to where all are due."""
@@ -85,24 +86,26 @@ class Holding(Step):
         """The held rows, each at its moment."""
         self._stored = [row for _, row in waiting]
         number = self._space.encoded([row.key for row in self._stored])
-        self._spans = _spans_of(number, self._stored, np.arange(len(number)))
-        self._flow = replace(self._flow, at=at)
-        return self._sent(at)
+        every = np.arange(len(number), dtype=np.int64)
+        self._spans = _spans_of(number, self._stored, every)
+        self._flow, self._never = replace(self._flow, at=at), len(at)
+        return self._sent(by_records(self._site.routes, self._site.node.name, at, every, -1))
 
     # ---------------------------------------------------------------------------------------------- what becomes of it
 
-    def _bounded(self, places: Int64s, clock: Int64s, stored: Iterable[SuppressedRow]) -> Spans:
+    def _bounded(self, places: Int64s, timing: Timing, stored: Iterable[SuppressedRow]) -> Spans:
         """The spans, as the bounds have it."""
         flow, space = self._flow, self._space
-        buffer = Buffer(self._site.name, self._operation, self._held, stored)
+        buffer = Buffer(self._site.name, self._operation, self._held, stored, timing)
         keys = map(space.keys.__getitem__, flow.key.tolist())
         sizes = self._sizes(flow.values, flow.present)
         befores = [0] * len(flow) if flow.old is None else self._sizes(flow.old.values, flow.old.present)
-        changes = zip(places.tolist(), keys, sizes, befores, clock.tolist(), strict=True)
+        changes = zip(places.tolist(), keys, sizes, befores, strict=True)
         for event, change in enumerate(changes):
             buffer.change(event, *change)
+        buffer.end()
         self._stored = buffer.rows
-        return buffer.spans(space, len(flow))
+        return buffer.spans(space)
 
     def _sizes(self, columns: Sequence[pa.Array], present: Mask) -> list[int]:
         """The lengths of encoded rows, 0 without a row."""
@@ -110,24 +113,27 @@ class Holding(Step):
         sizes: list[int] = np.where(present, lengths, 0).tolist()
         return sizes
 
-    def _account(self) -> None:
+    def _account(self, timing: Timing) -> None:
         """Notes in the metrics how many keys are held at each change, before any comes out there."""
         spans, changes = self._spans, len(self._flow)
         if changes:
             came = np.bincount(spans.first[spans.first >= 0], minlength=changes)
-            left = np.bincount(spans.end[spans.end < changes] + 1, minlength=changes + 1)[:changes]
+            out = spans.end < self._never
+            gone = timing.seen(spans.end[out], spans.place[out] + self._wait)
+            left = np.bincount(gone, minlength=changes + 1)[:changes]
             most = self._held.count + int(np.cumsum(came - left).max())
             self._site.peak(HELD_RECORDS, most)
 
     def _keep(self, now: int) -> None:
         """Writes the rows held from now on."""
-        spans, flow = self._spans, self._flow
-        if not len(flow):
+        spans = self._spans
+        if not len(spans.end) and now == self._held.stream_time:
             return
-        changed = np.flatnonzero((spans.end == len(flow)) & (spans.last >= 0))
+        stays = spans.end >= self._never
+        changed = np.flatnonzero(stays & (spans.last >= 0))
         kept = self._kept(changed, spans.last[changed])
-        stays = (spans.end == len(flow)) & (spans.last < 0)
-        gone = [row for row, stayed in zip(self._stored, stays.tolist(), strict=False) if not stayed]
+        same = (stays & (spans.last < 0)).tolist()
+        gone = [row for row, stayed in zip(self._stored, same, strict=False) if not stayed]
         self._held.replace(gone, kept, now)
 
     def _kept(self, changed: Int64s, last: Int64s) -> list[SuppressedRow]:
@@ -151,32 +157,31 @@ class Holding(Step):
 
     # --------------------------------------------------------------------------------------------------- what comes out
 
-    def _sent(self, at: Moments) -> Flow:
+    def _sent(self, timing: Timing) -> Flow:
         spans, stored = self._spans, self._stored
         new, timestamp = self._newest()
-        span = self._released(at)
+        span, at = self._released(timing)
         if self._windows:
-            span = span[new[span] >= 0]
+            there = new[span] >= 0
+            span, at = span[there], at.take(there)
         new = new[span]
         rows = Pool(self._rows, pa.array([row.row for row in stored], pa.binary()), self._flow.values)
         sent = Flow(
-            self._site.give(at.take(spans.end[span]), self._turn[span]), spans.key[span], self._space, timestamp[span],
-            new >= 0, self._keys(span), rows.take(new),
+            at, spans.key[span], self._space, timestamp[span], new >= 0, self._keys(span), rows.take(new)
         )  # fmt: skip
         if not self._site.owes_old:
             return self._site.stored(sent)
         before = self._before(len(stored))[span]
         return replace(sent, old=Old(before >= 0, self._known([row.before for row in stored]).take(before)))
 
-    def _released(self, at: Moments) -> Int64s:
-        """The spans that end at these moments, in the order in which they come out."""
+    def _released(self, timing: Timing) -> tuple[Int64s, Moments]:
+        """The spans that end in the batch, in the order in which they come out, and when."""
         spans = self._spans
-        span = np.flatnonzero(spans.end < len(at))
-        rank = ranks(pa.array([self._space.keys[number] for number in spans.key[span].tolist()], pa.binary()))
-        span = span[np.lexsort((rank, spans.place[span], spans.end[span]))]
-        self._turn = np.zeros(len(spans.end), dtype=np.int64)
-        self._turn[span] = turns(spans.end[span])
-        return span
+        span = np.flatnonzero(spans.end < self._never)
+        keys = [self._space.keys[number] for number in spans.key[span].tolist()]
+        order, at = timing.sent(spans.end[span], spans.place[span] + self._wait, keys)
+        self._out = span[order], at
+        return self._out
 
     def _newest(self) -> tuple[Int64s, Int64s]:
         """For each span the place and time of its last row (-1: none), in the stored rows, then in the batch."""
@@ -222,11 +227,10 @@ class Holding(Step):
         others = self._held.get_many([self._space.keys[number] for number in asked.tolist()])
         there = [row for row in others if row is not None]
         asked = asked[np.array([row is not None for row in others], dtype=np.bool_)]
-        began, ended = np.flatnonzero(spans.first >= 0), np.flatnonzero(spans.end < len(self._flow.at))
-        events = np.append(spans.first[began], spans.end[ended])
+        began, (ended, out) = np.flatnonzero(spans.first >= 0), self._out
         # a key comes out at its own turn: rows that came out before it at the same event do not see that yet
-        turn = np.append(np.zeros(len(began), dtype=np.int64), self._turn[ended])
-        own, now = arrivals(self._site.give(self._flow.at.take(events), turn), flow.at)
+        begun = self._site.give(self._flow.at.take(spans.first[began]), np.zeros(len(began), dtype=np.int64))
+        own, now = arrivals(Moments.concat([begun, out]), flow.at)
         key = np.append(spans.key, asked)
         since, until = np.full(len(key), -1, dtype=np.int64), np.full(len(key), FAR, dtype=np.int64)
         since[began], until[ended] = np.split(own, [len(began)])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Node, Stage
+from vsc.plan.nodes import Aggregate, Node, Stage, Window
 from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Moments, arrivals
@@ -27,7 +27,9 @@ from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.timed_rows import TimestampedStore
 from vsc.runtime.state.versioned import VersionedStore
 
-__all__ = ["TableColumns", "UnversionedColumns", "VersionedColumns", "open_columns"]
+__all__ = ["TableColumns", "UnversionedColumns", "VersionedColumns", "closes", "open_columns"]
+
+_MILLISECOND = 1000
 
 
 class TableColumns:
@@ -40,14 +42,17 @@ class TableColumns:
         self._put: Flow | None = None
         self._read = np.zeros(0, dtype=np.bool_)
 
-    def put(self, flow: Flow) -> Mask:
-        """Takes all of the batch's changes at once; returns which are accepted. Called at most once."""
-        accepted = self.accepted(flow.time)
+    def put(self, flow: Flow, moving: Int64s) -> Mask:
+        """Takes all of the batch's changes at once; returns which are accepted. Called at most once.
+
+        `moving`: what moves the clock at each (see `Site.moving`).
+        """
+        accepted = self.accepted(flow.time, moving)
         self._at, self._puts, self._put = flow.at, np.flatnonzero(accepted), flow.select(accepted)
         return accepted
 
-    def accepted(self, time: Int64s) -> Mask:
-        """Which of the batch's changes are accepted, if these are their times."""
+    def accepted(self, time: Int64s, moving: Int64s) -> Mask:
+        """Which of the batch's changes are accepted, if these are their times, and this moves the clock at each."""
         return np.ones(len(time), dtype=np.bool_)
 
     def before(self, flow: Flow) -> Old:
@@ -58,12 +63,15 @@ class TableColumns:
         """Which of the accepted changes were their key's newest when they came; None: all."""
         return None
 
-    def needed(self, flow: Flow) -> Mask:
+    def needed(self, flow: Flow, moving: Int64s) -> Mask:
         """Which of the changes matter (D7): all but tombstones of keys that had no row before."""
         raise NotImplementedError
 
-    def look_up(self, flow: Flow, as_of: bool) -> TableRows:
-        """For each record the row valid at its time (or the newest), as it was when the record arrived."""
+    def look_up(self, flow: Flow, as_of: bool, limit: Int64s | None) -> TableRows:
+        """For each record the row valid at its time (or the newest), as it was when the record arrived.
+
+        `limit`: the clock by which the table answers each; None: its own.
+        """
         raise NotImplementedError
 
     def forget(self, keys: Sequence[bytes], at: Moments, stored: Mask) -> None:
@@ -112,15 +120,19 @@ class TableColumns:
         return rows.take(pa.array(np.arange(len(flow)), mask=~flow.present))
 
 
-def open_columns(kv: OrderedKV, stage: Stage, node: Node, space: KeySpace) -> TableColumns:
-    """The store of `node`, which must have one; `space` holds the batch's keys of its types."""
+def open_columns(kv: OrderedKV, stage: Stage, node: Node, space: KeySpace, horizon: int | None = None) -> TableColumns:
+    """The store of `node`, which must have one; `space` holds the batch's keys of its types.
+
+    `horizon`: the lowest clock by which it is still asked, with the clock of the input; None: its own stream time.
+    """
     store = node.store
     assert store is not None
     codec, prefix = RowCodec([c.type for c in node.schema.value]), store_prefix(stage, node.name)
     if store.kind == "unversioned":
-        return UnversionedColumns(TimestampedStore(kv, prefix), codec, space)
+        window = node.operation.window if isinstance(node.operation, Aggregate) else None
+        return UnversionedColumns(TimestampedStore(kv, prefix), codec, space, window)
     assert store.retention is not None
-    table = VersionedStore(kv, prefix, store.retention, store.segment, store.grace, adopt=True)
+    table = VersionedStore(kv, prefix, store.retention, store.segment, store.grace, True, horizon)
     return VersionedColumns(table, codec, space)
 
 
@@ -158,18 +170,21 @@ class VersionedColumns(TableColumns):
         """How far behind stream time, in ms, records may be."""
         return self._store.grace
 
-    def accepted(self, time: Int64s) -> Mask:
-        """Which of the batch's changes are accepted, if these are their times."""
-        accepted: Mask = time >= np.maximum(self._running(time)[:-1] - self.grace, self.floor)
+    def accepted(self, time: Int64s, moving: Int64s) -> Mask:
+        """Which of the batch's changes are accepted, if these are their times, and this moves the clock at each.
+
+        One that is refused is older, so it does not move the clock by itself.
+        """
+        accepted: Mask = time >= np.maximum(self._running(moving)[1:] - self.grace, self.floor)
         return accepted
 
-    def _running(self, time: Int64s) -> Int64s:
-        """Stream time before each change, and after all: a refused one is older, so it does not move stream time."""
-        return np.maximum.accumulate(np.append(self.stream_time, time))
+    def _running(self, moving: Int64s) -> Int64s:
+        """The clock before all changes, then at each."""
+        return np.maximum.accumulate(np.append(self.stream_time, moving))
 
-    def put(self, flow: Flow) -> Mask:
-        self._clock = self._running(flow.time)
-        return super().put(flow)
+    def put(self, flow: Flow, moving: Int64s) -> Mask:
+        self._clock = self._running(moving)
+        return super().put(flow, moving)
 
     def before(self, flow: Flow) -> Old:
         came, puts = self._came()
@@ -184,7 +199,7 @@ class VersionedColumns(TableColumns):
         known, newest = timeline.newest_time(flow.key, came - 1)
         return ~known | (newest <= flow.time)
 
-    def needed(self, flow: Flow) -> Mask:
+    def needed(self, flow: Flow, moving: Int64s) -> Mask:
         """A change that is left out does not move the clock, and is not a newest version."""
         key, time, stored = self._newest_of(flow)
         newest: dict[int, tuple[int, bool]] = {}
@@ -192,22 +207,22 @@ class VersionedColumns(TableColumns):
             newest[one] = max(newest.get(one, (-1, False)), (at, there))
         clock, grace = self._store.observed_stream_time, self._store.grace
         found = np.ones(len(flow), dtype=np.bool_)
-        rows = zip(flow.key.tolist(), flow.time.tolist(), flow.present.tolist(), strict=True)
-        for row, (one, at, there) in enumerate(rows):
+        rows = zip(flow.key.tolist(), flow.time.tolist(), flow.present.tolist(), moving.tolist(), strict=True)
+        for row, (one, at, there, moved) in enumerate(rows):
             since, live = newest.get(one, (-1, False))
             if not there and not live:
                 found[row] = False
-            elif at >= max(clock - grace, self._store.floor):
-                clock = max(clock, at)
+            elif at >= max(max(clock, moved) - grace, self._store.floor):
+                clock = max(clock, moved)
                 if at >= since:
                     newest[one] = at, there
         return found
 
-    def look_up(self, flow: Flow, as_of: bool) -> TableRows:
+    def look_up(self, flow: Flow, as_of: bool, limit: Int64s | None) -> TableRows:
         came, puts, now = self._beside(flow.at)
         known = self._known(*(self._stored(flow) if as_of else self._newest_of(flow)), puts)
         at = known.timeline.as_of(flow.key, flow.time, now) if as_of else known.timeline.newest(flow.key, now)
-        clock = self._clock[np.searchsorted(came, now)]
+        clock = self._clock[np.searchsorted(came, now)] if limit is None else np.maximum(limit, self.stream_time)
         missed = self._missed(at, known, clock)
         needed = self._too_old(flow, known.timeline, clock, now, missed) if as_of else -1
         values = known.pool.take(np.where(missed == 0, at, -1))
@@ -278,9 +293,9 @@ class VersionedColumns(TableColumns):
 class UnversionedColumns(TableColumns):
     """A store that keeps the last row of each key, during one batch."""
 
-    def __init__(self, store: TimestampedStore, codec: RowCodec, space: KeySpace) -> None:
+    def __init__(self, store: TimestampedStore, codec: RowCodec, space: KeySpace, window: Window | None = None) -> None:
         super().__init__(codec, space)
-        self._store = store
+        self._store, self._window = store, window
         self._position = self._since = np.zeros(0, dtype=np.int64)
         self._rows: pa.BinaryArray = pa.array([], pa.binary())
         self._gone: tuple[Int64s, Moments, Mask] | None = None
@@ -288,7 +303,7 @@ class UnversionedColumns(TableColumns):
     def forget(self, keys: Sequence[bytes], at: Moments, stored: Mask) -> None:
         self._gone = self._space.encoded(keys), at, stored
 
-    def needed(self, flow: Flow) -> Mask:
+    def needed(self, flow: Flow, moving: Int64s) -> Mask:
         """A tombstone of a missing key changes nothing, so `before` decides."""
         return np.ones(len(flow), dtype=np.bool_)
 
@@ -296,8 +311,11 @@ class UnversionedColumns(TableColumns):
         position, _, pool = self._found(flow, *self._came())
         return Old(position >= 0, pool.take(position))
 
-    def look_up(self, flow: Flow, as_of: bool) -> TableRows:
-        """Always the newest row: the plan never looks up an unversioned store as of a time."""
+    def look_up(self, flow: Flow, as_of: bool, limit: Int64s | None) -> TableRows:
+        """Always the newest row: the plan never looks up an unversioned store as of a time.
+
+        With a `limit`, a window is seen until that clock has passed the time at which it closes.
+        """
         if as_of:
             raise ValueError("an unversioned table cannot be read as of a time")
         _, puts, now = self._beside(flow.at)
@@ -308,6 +326,8 @@ class UnversionedColumns(TableColumns):
             gone = np.full(len(self._space.keys), np.iinfo(np.int64).max)
             gone[keys] = when
             position = np.where(gone[flow.key] < now, -1, position)
+        if limit is not None and self._window is not None:
+            position = np.where(closes(self._window, flow.keys) < limit, -1, position)
         return TableRows.of(position >= 0, valid_from, pool.take(position))
 
     def commit(self) -> None:
@@ -353,3 +373,9 @@ class UnversionedColumns(TableColumns):
         self._since[fresh[there]] = times
         self._position[fresh] = np.where(there, len(self._rows) + np.cumsum(there) - 1, -1)
         self._rows = pa.concat_arrays([self._rows, rows]) if len(self._rows) else rows
+
+
+def closes(window: Window, keys: Sequence[pa.Array]) -> Int64s:
+    """When the windows close whose bounds are at the end of these key columns."""
+    time: Int64s = keys[-1].view(pa.int64()).to_numpy(zero_copy_only=False) // _MILLISECOND
+    return time - window.span + window.held

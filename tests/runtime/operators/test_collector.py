@@ -37,9 +37,9 @@ def test_a_stage_pauses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     task = LaterStage(b.plan(), 1, MemoryKV(), RunOptions(), frozenset({"made"}))
     seen, processed = [], task._processed
 
-    def watched(inputs: Any) -> Any:
+    def watched(*given: Any) -> Any:
         seen.append(gc.isenabled())
-        return processed(inputs)
+        return processed(*given)
 
     monkeypatch.setattr(task, "_processed", watched)
     result = task.process(batches([(0, ("s", "a", 1, (1, "x")))], random.Random(0)))

@@ -52,8 +52,9 @@ class GroupLoop:
         failed: dict[int, NodeFailure] = {}
         expired: list[int] = []
         places = map(At, flow.time.tolist(), arrivals.tolist())
+        moving = self._site.moving(flow).tolist()
         for row, record in enumerate(
-            zip(keys, rows_of(flow.keys, self._site.node.schema.key, len(flow)), given, places, strict=True)
+            zip(keys, rows_of(flow.keys, self._site.node.schema.key, len(flow)), given, places, moving, strict=True)
         ):
             try:
                 found = self._taken(*record)
@@ -81,8 +82,11 @@ class GroupLoop:
         groups, encode = self._state.groups, self._calls.encode
         return [(groups + kb, encode(group)) for kb, group in self._groups.items()]
 
-    def _taken(self, kb: bytes, key: Row, args: Sequence[tuple[object, ...]], at: At) -> tuple[Row | None, Row] | None:
-        """Adds a record: the group's result before and after; None if the result table would refuse it."""
+    def _taken(
+        self, kb: bytes, key: Row, args: Sequence[tuple[object, ...]], at: At, moved: int
+    ) -> tuple[Row | None, Row] | None:
+        """Adds a record that moves the clock to `moved`: the group's result before and after; None if the result table
+        would refuse it."""
         calls, prefix, known = self._calls, self._state.entries + kb, self._groups.get(kb)
         kv = OverlayKV(self._entries) if calls.has_entries else self._entries
         old = calls.result(known, key, kv, prefix) if known is not None and self._site.owes_old else None
@@ -91,9 +95,10 @@ class GroupLoop:
         group.time = max(group.time, at.time)
         new = calls.result(group, key, kv, prefix)
         table = self._table
-        if table is not None and group.time < max(self._clock - table.grace, table.floor):
+        clock = max(self._clock, moved)
+        if table is not None and group.time < max(clock - table.grace, table.floor):
             return None
-        self._clock = max(self._clock, group.time)
+        self._clock = clock if self._site.batch.clock is not None else max(clock, group.time)
         if calls.has_entries:
             kv.commit()
         self._groups[kb] = group

@@ -49,7 +49,7 @@ class GroupColumns:
         start = self._folding.load(data)
         beside = Beside(self._state.below, [self._state.entries + kb for kb in self._touched], known)
         start = self._folding.open(beside, start)
-        accepted = self._accepted(flow.time, group, start.time)
+        accepted = self._accepted(flow, group, start.time)
         rows = Rows(args, flow.time, arrivals).take(np.flatnonzero(accepted))
         segments = Segments(group[accepted], len(touched))
         changed, failed = self._folded(flow.select(accepted), segments, known, start, rows)
@@ -84,17 +84,18 @@ class GroupColumns:
             changed = replace(changed, old=self._folding.before(flow.keys, known, start, running, segments))
         return changed, found.failed
 
-    def _accepted(self, time: Int64s, group: Int64s, start: Int64s) -> Mask:
+    def _accepted(self, flow: Flow, group: Int64s, start: Int64s) -> Mask:
         """Which records give a result that the table accepts: a versioned table refuses those that are too old.
 
         A refused record does not move the table's clock, nor its group's time by enough to matter.
         """
         table = self._site.table
         if not isinstance(table, VersionedColumns):
-            return np.ones(len(time), dtype=np.bool_)
+            return np.ones(len(flow), dtype=np.bool_)
         segments = Segments(group, len(start))
-        times, _ = segments.highest(time[segments.order], start)
-        return table.accepted(times[segments.unsorted()])
+        highest, _ = segments.highest(flow.time[segments.order], start)
+        times = highest[segments.unsorted()]
+        return table.accepted(times, self._site.moving(replace(flow, time=times)))
 
     def _again(self, group: Int64s, failed: Int64s) -> Mask:
         """The records of groups in which one fails; all records if that decides what a versioned table refuses."""

@@ -1,6 +1,6 @@
 """Which tumbling or hopping windows the records of a batch reach, and when windows close: only array expressions.
 
-The clock is the highest event time so far; a window closes when the clock is the grace past the window's end.
+A window closes when the clock is the grace past the window's end.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Window
+from vsc.runtime.operators.clock import Timing
 from vsc.runtime.operators.columns.segments import SAFE
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.versioned_columns import spread
@@ -52,21 +53,18 @@ class Reached:
 class WindowClock:
     """Stream time through the records of a batch.
 
-    `closed` is the start up to which windows are closed at each record, `before` the one before the batch.
+    `closed` is the start up to which windows are closed at each record, `before` the one before the batch, `end` the
+    one at its end, of which `kept` stays.
     """
 
-    __slots__ = ("_window", "before", "closed", "time")
+    __slots__ = ("_window", "after", "before", "closed", "end", "kept", "timing")
 
-    def __init__(self, window: Window, time: int, closed: int, times: Int64s) -> None:
-        moved = np.maximum.accumulate(np.concatenate([np.array([time]), times]))
-        self._window, self.before, self.time = window, closed, int(moved[-1])
-        reached = moved[1:] - window.grace - window.size
-        self.closed: Int64s = np.maximum(reached, closed)  # what was closed under a shorter grace stays closed
-
-    @property
-    def end(self) -> int:
-        """The start up to which windows are closed at the end of the batch."""
-        return int(self.closed[-1]) if len(self.closed) else self.before
+    def __init__(self, window: Window, closed: int, timing: Timing) -> None:
+        self._window, self.before, self.timing = window, closed, timing
+        self.after = window.grace + window.size
+        # what was closed under a shorter grace stays closed
+        self.closed: Int64s = np.maximum(timing.clock - self.after, closed)
+        self.end, self.kept = (max(clock - self.after, closed) for clock in (timing.now, timing.kept))
 
     def reach(self, time: Int64s) -> Reached:
         """The windows that records of these times change."""
@@ -77,9 +75,13 @@ class WindowClock:
         is_open = start > self.closed[record]
         return Reached(record[is_open], start[is_open], record[~is_open], advance)
 
+    def due(self, start: Int64s) -> Int64s:
+        """When each of these windows closes."""
+        return start + self.after
+
     def closing(self, start: Int64s) -> Int64s:
-        """The record that closes each of these windows, which all close in this batch."""
-        return np.searchsorted(self.closed, start)
+        """The event at which each of these windows closes, which all close in this batch."""
+        return self.timing.passes(self.due(start))
 
     def forgotten(self, reached: Reached, highest: int) -> Int64s:
         """The start up to which windows are forgotten after each record, -1 for none.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 import numpy as np
 
 from vsc.runtime.records import Int64s
@@ -33,10 +31,6 @@ class Closings:
         self._up_to.append(closed)
         self._forgotten.append(forgotten)
         self.most.append(0)
-
-    def record(self, place: int) -> int:
-        """The record that closes a window."""
-        return self._rows[bisect_left(self._up_to, place)]
 
     def forgetting(self, place: Int64s) -> Int64s:
         """The records after which windows are forgotten."""

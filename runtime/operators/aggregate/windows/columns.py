@@ -1,6 +1,6 @@
 """Tumbling and hopping windows on whole columns, and record by record (`time_windows`) if a result fails.
 
-The clock at each record is a running maximum, so array expressions tell which records are late, when each window closes
+The clock at each record is known beforehand, so array expressions tell which records are late, when each window closes
 and what is forgotten. Each window that a batch changes or closes is read once, and written at most once: a window
 opened and forgotten in the same batch never reaches the store.
 """
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from vsc.plan.nodes import Aggregate
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
@@ -22,7 +21,7 @@ from vsc.runtime.operators.aggregate.windows.clock import Reached, WindowClock
 from vsc.runtime.operators.aggregate.windows.results import WindowResults
 from vsc.runtime.operators.columns.evaluation import Computed
 from vsc.runtime.operators.columns.flow import Flow, taken
-from vsc.runtime.operators.columns.moments import turns
+from vsc.runtime.operators.columns.moments import Moments, turns
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s, Mask
@@ -73,7 +72,7 @@ class WindowColumns:
         None, with no effect, if the result that a record gives cannot be computed.
         """
         state, self._keys = self._state, flow.space.keys
-        clock = WindowClock(self._window, state.stream_time, state.closed, flow.time)
+        clock = WindowClock(self._window, state.closed, self._site.timing(flow, state.stream_time))
         reached = clock.reach(flow.time)
         windows, group = self._windows(flow, clock, reached)
         segments = Segments(group, len(windows.kb))
@@ -89,11 +88,10 @@ class WindowColumns:
         if failed:
             return None
         self._site.lose(Dropped.WINDOW_CLOSED, flow, reached.late)
-        state.stream_time, state.closed = clock.time, clock.end
+        state.stream_time, state.closed = clock.timing.kept, clock.kept
         state.arrive_many(len(flow))
         closing = self._account(windows, clock)
-        limits = clock.forgotten(reached, state.highest)
-        forgotten = int(limits[-1]) if len(limits) else -1
+        limits, forgotten = self._forgotten(clock, reached)
         state.forgotten = max(state.forgotten, forgotten)
         state.highest = max(state.highest, int(reached.start.max()) if len(reached.start) else -1)
         self._keep(windows, ended, forgotten)
@@ -135,17 +133,27 @@ class WindowColumns:
 
     # ---------------------------------------------------------------------------------------- what becomes of windows
 
+    def _forgotten(self, clock: WindowClock, reached: Reached) -> tuple[Int64s, int]:
+        """The starts up to which windows are forgotten after each record, and at the end of the batch."""
+        horizon = self._site.horizon()
+        if horizon is None:
+            limits = clock.forgotten(reached, self._state.highest)
+            return limits, int(limits[-1]) if len(limits) else -1
+        limit = min(clock.kept, horizon - clock.after - 1)
+        return np.full(len(clock.closed), limit, dtype=np.int64), limit
+
     def _account(self, windows: _Windows, clock: WindowClock) -> Int64s:
         """The windows that the batch closes; notes in the metrics how many are open at each record."""
         closing = np.flatnonzero((windows.start > clock.before) & (windows.start <= clock.end))
-        records = len(clock.closed)
+        starts, records = windows.start[closing], len(clock.closed)
         opened = np.bincount(windows.first[windows.fresh], minlength=records)
-        closed = np.bincount(clock.closing(windows.start[closing]), minlength=records)
-        is_open = self._state.open + np.cumsum(opened - closed)
-        if records:
-            self._state.open = int(is_open[-1])
-            if (most := int(is_open.max())) > 0:
-                self._site.peak(HELD_RECORDS, most)
+        # a window that closes with a record is not open at it
+        gone = np.maximum(clock.timing.seen(clock.closing(starts), clock.due(starts)) - 1, 0)
+        closed = np.bincount(gone, minlength=records)
+        is_open = self._state.open + np.cumsum(opened[:records] - closed[:records])
+        self._state.open += int(opened.sum()) - len(closing)
+        if records and (most := int(is_open.max())) > 0:
+            self._site.peak(HELD_RECORDS, most)
         return closing
 
     def _keep(self, windows: _Windows, ended: Groups, forgotten: int) -> None:
@@ -186,28 +194,24 @@ class WindowColumns:
 
     def _changes(self, flow: Flow, reached: Reached, group: Int64s, now: Groups) -> tuple[Flow, Computed]:
         keys = self._results.bounded(taken(flow.keys, reached.record), reached.start, self._ends(reached.start))
-        return self._sent(flow, reached.record, group, keys, now)
+        at = self._site.give(flow.at.take(reached.record), turns(reached.record))
+        return self._sent(at, group, keys, now)
 
     def _finals(self, flow: Flow, windows: _Windows, ended: Groups, clock: WindowClock, closing: Int64s) -> Flow:
         """The results of the windows that close, in the order of their records, then of (start, encoded key)."""
-        record = clock.closing(windows.start[closing])
-        encoded = pa.array([windows.kb[number] for number in closing.tolist()], pa.binary())
-        columns = {"record": record, "start": windows.start[closing], "key": encoded}
-        order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns]).to_numpy()
-        closing, record = closing[order], record[order]
+        due, keys = clock.due(windows.start[closing]), [windows.kb[number] for number in closing.tolist()]
+        order, at = clock.timing.sent(clock.timing.passes(due), due, keys)
+        closing = closing[order]
         results = ended.take(closing)
         start = windows.start[closing]
-        groups = self._results.group_keys(flow, [windows.kb[number] for number in closing.tolist()])
-        keys = self._results.bounded(groups, start, self._ends(start))
-        sent, found = self._sent(flow, record, closing, keys, results)
+        groups = self._results.group_keys(flow, [keys[number] for number in order.tolist()])
+        bounds = self._results.bounded(groups, start, self._ends(start))
+        sent, found = self._sent(at, closing, bounds, results)
         return sent.select(self._site.kept(sent, found.failed, self._site.node.schema, waited=True))
 
-    def _sent(
-        self, flow: Flow, record: Int64s, number: Int64s, keys: tuple[pa.Array, ...], results: Groups
-    ) -> tuple[Flow, Computed]:
-        found, present = self._folding.results(keys, results), np.ones(len(record), dtype=np.bool_)
+    def _sent(self, at: Moments, number: Int64s, keys: tuple[pa.Array, ...], results: Groups) -> tuple[Flow, Computed]:
+        found, present = self._folding.results(keys, results), np.ones(len(at), dtype=np.bool_)
         present[list(found.failed)] = False
-        at = self._site.give(flow.at.take(record), turns(record))
         return Flow(at, number, self._space, results.time, present, keys, found.columns), found
 
     def _stored(self, sent: Flow, windows: _Windows) -> Flow:

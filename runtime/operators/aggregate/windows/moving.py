@@ -4,7 +4,7 @@ What a record does to its group depends on the records before it, so this is a l
 The windows that the batch's records can reach are read once per key, kept by start, and written once: a window opened
 and forgotten in the same batch never reaches the store. A group is never changed, only replaced, so a record on which
 an expression fails leaves no trace. The loop only notes when stream time moves: a window that has closed is looked at
-when the next record of its group comes, or after the loop, and closes as of the record that moved stream time.
+when the next record of its group comes, or after the loop, and closes where stream time has moved past it.
 
 Results are computed after the loop, on whole columns (`folding`). They are computed one by one if an accumulator keeps
 entries, which are written record by record, into an overlay; or if one of them fails, to find the record that is then
@@ -17,7 +17,6 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from operator import itemgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,6 +29,7 @@ from vsc.runtime.operators.aggregate.groups.folding import Folding
 from vsc.runtime.operators.aggregate.groups.state import AggregateState, window_key
 from vsc.runtime.operators.aggregate.windows.closings import Closings
 from vsc.runtime.operators.aggregate.windows.results import Result, Sent, WindowResults, names_of
+from vsc.runtime.operators.clock import Timing, by_records
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Moments
@@ -88,7 +88,9 @@ class MovingWindows:
         self._loaded: dict[bytes, KeyWindows] = {}
         self._closings, self._closed = Closings(), state.closed
         self._gone: list[tuple[int, int, bytes, bool]] = []
-        self._finals: list[tuple[Place, int, int, Result]] = []
+        self._finals: list[tuple[Place, int, Result]] = []
+        self._at: Moments | None = None
+        self._now = -1
         self._deletes: list[bytes] = []
 
     def changes(self, flow: Flow, args: Sequence[pa.Array]) -> Flow | None:
@@ -96,11 +98,14 @@ class MovingWindows:
 
         None, with no effect, if `folding` cannot compute the result that a record gives.
         """
+        state, moving = self._state, self._site.moving(flow)
+        before, forgotten = state.stream_time, state.forgotten
         if len(flow):
             self._load(flow)
-            forgotten = self._state.forgotten
-            self._loop(flow, self._calls.rows(args, len(flow)))
-            self._end(forgotten)
+            self._loop(flow, self._calls.rows(args, len(flow)), moving)
+        moving = moving.copy()
+        moving[list(self._failed)] = -1
+        self._end(len(flow), self._site.timing(flow, before, moving), forgotten)
         return self._changes(flow)
 
     def waiting(self) -> list[tuple[int, Place]]:
@@ -117,9 +122,10 @@ class MovingWindows:
     def release(self, waiting: list[tuple[int, Place]], at: Moments) -> Flow:
         """The final results of windows that waited, one for each moment."""
         places = [place for _, place in waiting]
-        for row, (place, group) in enumerate(zip(places, self._groups_of(places), strict=True)):
-            self._finish(row, place, group)
-        self._send_finals()
+        for place, group in zip(places, self._groups_of(places), strict=True):
+            self._finish(place, group)
+        rows = np.arange(len(places), dtype=np.int64)
+        self._send_finals(by_records(self._site.routes, self._site.node.name, at, rows, -1), rows)
         nothing = Flow.empty(Schema(self._site.node.schema.key[:-2], ()), KeySpace(KeyCodec([])))
         released = self._changes(replace(nothing, at=at))
         assert released is not None
@@ -154,7 +160,7 @@ class MovingWindows:
     # ------------------------------------------------------------------------------------------- for the subclasses
 
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
-        """Changes the windows of a record, or nothing if an expression fails; moves `_state.stream_time`."""
+        """Changes the windows of a record, or nothing if an expression fails; moves `_state.stream_time` to `_now`."""
         raise NotImplementedError
 
     def _stored(self, kb: bytes, first: int, last: int) -> Iterable[tuple[int, Group]]:
@@ -177,6 +183,11 @@ class MovingWindows:
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
         """The place in time up to which no record can reach a window."""
         raise NotImplementedError
+
+    def _unseen_up_to(self, clock: int) -> int:
+        """The same by the clock of the input: up to where no node sees a window's result either."""
+        horizon = self._site.horizon()
+        return self._closed_up_to(clock if horizon is None else horizon) - 1
 
     def _place(self, start: int, group: Group) -> int:
         """The place in time of a window."""
@@ -229,12 +240,13 @@ class MovingWindows:
 
     # ------------------------------------------------------------------------------------------------------ the loop
 
-    def _loop(self, flow: Flow, args: Sequence[Args]) -> None:
+    def _loop(self, flow: Flow, args: Sequence[Args], moving: Int64s) -> None:
         state, sent, keys = self._state, self._sent, flow.space.keys
         loaded = {number: self._loaded[keys[number]] for number in set(flow.key.tolist())}
         behind, most = -self._closed_up_to(0), self._closings.most
-        for row, (number, time, given) in enumerate(zip(flow.key.tolist(), flow.time.tolist(), args, strict=True)):
-            self._row, key = row, loaded[number]
+        records = zip(flow.key.tolist(), flow.time.tolist(), args, moving.tolist(), strict=True)
+        for row, (number, time, given, moved) in enumerate(records):
+            self._row, key, self._now = row, loaded[number], max(state.stream_time, moved)
             if key.starts and self._place(key.starts[0], key.groups[0]) <= state.forgotten:
                 self._drop(key)
             before = state.stream_time, state.arrivals, len(self._late), len(sent)
@@ -257,7 +269,8 @@ class MovingWindows:
         """Notes that windows up to a place in time close at this record, and which are forgotten."""
         state = self._state
         state.closed = closed
-        state.forgotten = max(state.forgotten, min(closed, self._forgotten_up_to(state.stream_time, state.highest)))
+        limit = self._forgotten_up_to(state.stream_time, state.highest)
+        state.forgotten = max(state.forgotten, min(closed, limit))
         self._closings.move(self._row, closed, state.forgotten)
 
     # ---------------------------------------------------------------------------------------------- what has passed
@@ -273,9 +286,12 @@ class MovingWindows:
         if self._entries:
             self._kv.commit()
 
-    def _end(self, forgotten: int) -> None:
+    def _end(self, records: int, timing: Timing, forgotten: int) -> None:
         """Closes and forgets all windows that the batch has passed, which were forgotten up to a place before it."""
-        state = self._state
+        state, behind = self._state, -self._closed_up_to(0)
+        self._row, state.stream_time = records, timing.kept
+        if timing.now - behind > state.closed:
+            self._move(timing.now - behind)
         closing = list(self._unreached(self._closed, state.closed))
         groups = self._groups_of(closing) if self._final else [None] * len(closing)
         for window, group in zip(closing, groups, strict=True):
@@ -288,8 +304,9 @@ class MovingWindows:
             for place, start, group in self._until(key, state.closed):
                 if place > self._closed:
                     self._close((place, start, key.kb), group)
-        self._send_finals()
+        self._send_finals(timing)
         state.open -= len(self._closings.closed)
+        state.closed = max(self._closed, min(state.closed, timing.kept - behind))
 
     def _remove(self, flow: Flow) -> None:
         """Removes the results of the windows that were forgotten."""
@@ -319,26 +336,34 @@ class MovingWindows:
         self._closings.closed.append(window[0])
         if self._final:
             assert group is not None
-            self._finish(self._closings.record(window[0]), window, group)
+            self._finish(window, group)
 
-    def _finish(self, row: int, window: Place, group: Group) -> None:
-        """Computes the final result of a window, as of a record."""
+    def _finish(self, window: Place, group: Group) -> None:
+        """Computes the final result of a window."""
         place, start, kb = window
         try:
             new = self._result(kb, start, self._ends(place, start), group)
         except NodeFailure as failure:
             new = failure
-        self._finals.append((window, row, group.time, new))
+        self._finals.append((window, group.time, new))
 
-    def _send_finals(self) -> None:
-        """Sends the final results, in the order in which their windows closed."""
-        self._finals.sort(key=itemgetter(0))
-        for (place, start, kb), row, time, new in self._finals:
-            self._sent.append((row, kb, start, self._ends(place, start), new, None, False, time))
+    def _send_finals(self, timing: Timing, event: Int64s | None = None) -> None:
+        """Sends the final results, in the order in which their windows close: at these events, or by the clock."""
+        if not self._final:
+            return
+        due = np.array([place for (place, _, _), _, _ in self._finals], dtype=np.int64) - self._closed_up_to(0)
+        event = timing.passes(due) if event is None else event
+        order, self._at = timing.sent(event, due, [self._rank(start, kb) for (_, start, kb), _, _ in self._finals])
+        for (place, start, kb), time, new in map(self._finals.__getitem__, order.tolist()):
+            self._sent.append((0, kb, start, self._ends(place, start), new, None, False, time))
+
+    def _rank(self, start: int, kb: bytes) -> bytes:
+        """Orders the windows that close at the same time."""
+        return kb
 
     def _changes(self, flow: Flow) -> Flow | None:
         """What was sent for the records of `flow`, as the result table takes it. None: see `changes`."""
-        sent, failed = self._results.flow(flow, self._sent, self._folding)
+        sent, failed = self._results.flow(flow, self._sent, self._folding, self._at)
         if failed and not self._final:
             return None
         self._remove(flow)

@@ -12,7 +12,7 @@ from vsc.runtime.operators.aggregate.functions.calls import Group
 from vsc.runtime.operators.aggregate.groups.folding import Folding
 from vsc.runtime.operators.columns.evaluation import Computed, Failed
 from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
-from vsc.runtime.operators.columns.moments import LAST, turns
+from vsc.runtime.operators.columns.moments import LAST, Moments, turns
 from vsc.runtime.operators.columns.rows import columns_of, there
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
@@ -33,6 +33,8 @@ is known (otherwise the result table, if any, has it), the event time."""
 _MILLISECOND = 1000
 _TIMESTAMP = 1 << 63
 _BOUNDS = 16
+_AFTER = 2**63 - 1
+"""The first level of a moment after the batch."""
 
 
 class WindowResults:
@@ -48,8 +50,13 @@ class WindowResults:
         """A group's key."""
         return self._codec.decode(kb)
 
-    def flow(self, flow: Flow, sent: Sequence[Sent], folding: Folding | None) -> tuple[Flow, Failed]:
-        """The changes that were sent for the records of `flow`, and which of them cannot be computed."""
+    def flow(
+        self, flow: Flow, sent: Sequence[Sent], folding: Folding | None, at: Moments | None = None
+    ) -> tuple[Flow, Failed]:
+        """The changes that were sent for the records of `flow`, and which of them cannot be computed.
+
+        `at`: when they come, if not with the records.
+        """
         fields: Any = zip(*sent, strict=True) if sent else [()] * 8
         records, kbs, starts, ends, news, olds, _, times = fields
         record, start, end = _numbers(records), _numbers(starts), _numbers(ends)
@@ -62,7 +69,8 @@ class WindowResults:
             old = Old(there(olds), before.columns)
         site, present = self._site, there(news)
         present[list(failed)] = False
-        at, key = site.give(flow.at.take(record), turns(record)), site.space.encoded(names_of(kbs, start, end))
+        at = site.give(flow.at.take(record), turns(record)) if at is None else at
+        key = site.space.encoded(names_of(kbs, start, end))
         return Flow(at, key, site.space, _numbers(times), present, keys, new.columns, old), failed
 
     def _computed(
@@ -77,13 +85,19 @@ class WindowResults:
         return Computed(columns_of(rows, self._site.node.schema.value), failed)
 
     def removed(self, flow: Flow, keys: Sequence[bytes], record: Int64s, stored: Mask) -> None:
-        """Silently removes windows from the result table, each after the results of its record of `flow`.
+        """Silently removes windows from the result table, each after the results of its record of `flow`; by the clock
+        of the input after the batch, as no node sees them any more.
 
         Call it before the results are stored. `stored`: the window existed before the batch.
         """
         table = self._site.table
-        if len(keys) and table is not None:
-            table.forget(keys, self._site.give(flow.at.take(record), np.full(len(record), LAST)), stored)
+        if not len(keys) or table is None:
+            return
+        if self._site.batch.clock is None:
+            at = self._site.give(flow.at.take(record), np.full(len(record), LAST))
+        else:
+            at = Moments((np.full(len(keys), _AFTER, dtype=np.int64),))
+        table.forget(keys, at, stored)
 
     def bounded(self, keys: Sequence[pa.Array], start: Int64s, end: Int64s) -> tuple[pa.Array, ...]:
         """The key columns of windows: their groups' key columns, and their bounds."""

@@ -5,6 +5,7 @@ For one record: `tests/oracle/records/aggregate/windows/sessions.py`.
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 from collections.abc import Iterator
 
@@ -15,6 +16,8 @@ from vsc.runtime.operators.columns.flow import Flow
 
 __all__ = ["SessionColumns"]
 
+_START = struct.Struct(">Q")
+
 
 class SessionColumns(MovingWindows):
     """A record merges with the sessions that it reaches into one session; the merged ones are taken back."""
@@ -23,8 +26,7 @@ class SessionColumns(MovingWindows):
 
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
         state, gap, starts, groups = self._state, self._size, key.starts, key.groups
-        clock = max(state.stream_time, time)
-        closed = max(self._closed_up_to(clock), state.closed)
+        closed = max(self._closed_up_to(self._now), state.closed)
         reach = max(time - gap, closed + 1)
         first = last = bisect_right(starts, time + gap)
         while first and groups[first - 1].time >= reach:
@@ -36,7 +38,7 @@ class SessionColumns(MovingWindows):
             self._late.append(self._row)
             return
         merged = self._changed(key, first, last, start, end, time, args)
-        state.stream_time = clock
+        state.stream_time = self._now
         fresh = first == last
         if last - first > 1 or (not fresh and (starts[first] != start or groups[first].time != end)):
             fresh = True
@@ -85,7 +87,10 @@ class SessionColumns(MovingWindows):
             yield start, group
 
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
-        return self._closed_up_to(clock)
+        return self._closed_up_to(clock) if self._site.batch.clock is None else self._unseen_up_to(clock)
+
+    def _rank(self, start: int, kb: bytes) -> bytes:
+        return _START.pack(start) + kb
 
     def _place(self, start: int, group: Group) -> int:
         return group.time

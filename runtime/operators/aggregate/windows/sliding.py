@@ -42,7 +42,7 @@ class SlidingColumns(MovingWindows):
 
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
         state, size = self._state, self._size
-        clock = max(state.stream_time, time)
+        clock = self._now
         open_from = max(self._closed_up_to(clock), state.closed) + size + 1
         if time + size < open_from:
             self._late.append(self._row)
@@ -201,13 +201,16 @@ class SlidingColumns(MovingWindows):
 
     def _hidden_up_to(self, clock: int, highest: int) -> int:
         """The place in time up to which records no longer find windows."""
-        if self._final:
+        if self._final or self._site.batch.clock is not None:
             return -1
         return min(highest - self._grace - 2 * self._size, self._closed_up_to(clock))  # never one that is open still
 
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
         # A record that is only just in time looks back over the windows up to twice the difference before it.
-        return max(self._hidden_up_to(clock, highest), clock - self._grace - 3 * self._size - 1)
+        reached = clock - self._grace - 3 * self._size - 1
+        if self._site.batch.clock is not None:
+            return min(reached, self._unseen_up_to(clock))
+        return max(self._hidden_up_to(clock, highest), reached)
 
     def _place(self, start: int, group: Group) -> int:
         return start

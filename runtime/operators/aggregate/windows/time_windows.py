@@ -25,8 +25,7 @@ class TimeWindows(MovingWindows):
 
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
         state, size, advance = self._state, self._size, self._advance
-        clock = max(state.stream_time, time)
-        closed, at = max(self._closed_up_to(clock), state.closed), state.arrive(time)
+        closed, at = max(self._closed_up_to(self._now), state.closed), state.arrive(time)
         changed: list[tuple[int, bool, Group]] = []
         for start in range(max(0, time - size + advance) // advance * advance, time + 1, advance):
             if start <= closed:
@@ -44,7 +43,7 @@ class TimeWindows(MovingWindows):
                 new = self._result(key.kb, start, start + size, group)
                 self._sent.append((self._row, key.kb, start, start + size, new, before, False, group.time))
             changed.append((start, there, group))
-        state.stream_time = clock
+        state.stream_time = self._now
         for start, there, group in changed:
             number = bisect_left(key.starts, start)
             if there:
@@ -61,6 +60,8 @@ class TimeWindows(MovingWindows):
         return clock - self._grace - self._size
 
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
+        if self._site.batch.clock is not None:
+            return self._unseen_up_to(clock)
         # Kafka's window store shows a window until another one begins its retention (size and grace) later.
         return highest - self._grace - self._size
 

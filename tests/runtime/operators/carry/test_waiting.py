@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,8 @@ LIMIT = Frontier(PART, 0, "")
 NAMES = ("joined", "waited", "counts", "sums", "both", "named", "moved")
 CALM = "".join(NODES[name] for name in NAMES)
 
+STARTS: Mapping[str, int] = {}
+
 
 class Waits(LaterStage):
     """A stage whose inputs from the sources are in step."""
@@ -41,12 +43,14 @@ class Waits(LaterStage):
         self._read = plan.stages[0].nodes
         self._in_step = InStep(kv, {node.name: node.schema for node in plan.nodes})
 
-    def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
+    def process(
+        self, inputs: Sequence[tuple[str, Batch]], drain: bool = False, starts: Mapping[str, int] = STARTS
+    ) -> StageResult:
         come = [one for one in inputs if one[0] in self._read]
         others = [one for one in inputs if one[0] not in self._read]
-        results = [super(Waits, self).process([*portion, *others]) for portion in self._portions(come)]
+        results = [super(Waits, self).process([*portion, *others], starts=starts) for portion in self._portions(come)]
         if drain:
-            results.append(super().process((), drain))
+            results.append(super().process((), drain, starts))
         metrics = Metrics()
         for result in results:
             metrics.merge(result.metrics)

@@ -1,0 +1,293 @@
+"""Stream time: what the clock of a node shows at its records, and when it lets out what waits for it (D25).
+
+Two rules, behind one interface; operators do not ask which of them holds. ``records``, that of Kafka Streams: the clock
+is the highest event time that has reached the node in its partition. ``input``: it is the highest event time of the
+node's sources at a record's place in the order, in all partitions alike, less what the node's records may have been
+held back above it (`vsc.plan.clocks`). D12 sorts by the highest time so far in a source partition, so a record's own
+place tells the clock of the input, together with what that was when the epoch began.
+
+What is due comes out by the first rule right after the record that moved the clock. By the second it comes out before
+the record of the input, in any partition, that moves it to the moment or beyond: that place is known from the *steps*
+of the input's clock, which enter a stage as causes without records. The clock there is the moment itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.clocks import NodeClock
+from vsc.plan.nodes import Schema
+from vsc.runtime.operators.columns.keyspace import ranks
+from vsc.runtime.operators.columns.moments import Moments, Routes, arrivals, processing, turns
+from vsc.runtime.records import DRAIN, LET_OUT, ORDINARY, Batch, Int64s, Order, Origin
+
+__all__ = ["STEPS", "InputClock", "Timing", "by_records", "end_of_input", "entering", "steps_of"]
+
+STEPS = "#steps"
+"""The name under which steps enter a stage, as that of a node whose records have no columns."""
+
+_NOTHING = Schema((), ())
+_PREFIX = 16
+_LAST = 2**63 - 1
+
+
+class Timing(Protocol):
+    """The clock of one node through one batch of its records.
+
+    `clock` is what it shows at each record, `now` at the end of the batch, `kept` what the node's state keeps of it.
+    Events at which something comes out are numbers, ascending; `never` is beyond the batch.
+    """
+
+    clock: Int64s
+    now: int
+    kept: int
+    never: int
+
+    def passes(self, due: Int64s, own: Int64s | None = None) -> Int64s:
+        """The events at which the clock passes these times; not before the records at `own`, if those begin to wait."""
+
+    def seen(self, event: Int64s, due: Int64s) -> Int64s:
+        """How many records of the batch come before what is due then and comes out at these events."""
+
+    def sent(self, event: Int64s, due: Int64s, keys: Sequence[bytes]) -> tuple[Int64s, Moments]:
+        """The order in which this comes out, by (due, key) at an event, and the moment of each, in that order."""
+
+
+class _ByRecords:
+    """The clock moves with the records: the running maximum of their times, which `moving` are."""
+
+    def __init__(self, routes: Routes, name: str, at: Moments, moving: Int64s, before: int) -> None:
+        self._routes, self._name, self._at = routes, name, at
+        self.clock: Int64s = np.maximum.accumulate(np.append(before, moving))[1:]
+        self.now = self.kept = int(self.clock[-1]) if len(self.clock) else before
+        self.never = len(self.clock)
+
+    def passes(self, due: Int64s, own: Int64s | None = None) -> Int64s:
+        event = np.searchsorted(self.clock, due)
+        return event if own is None else np.maximum(event, own)
+
+    def seen(self, event: Int64s, due: Int64s) -> Int64s:
+        return np.minimum(event + 1, self.never)
+
+    def sent(self, event: Int64s, due: Int64s, keys: Sequence[bytes]) -> tuple[Int64s, Moments]:
+        order = np.lexsort((ranks(pa.array(keys, pa.binary())), due, event))
+        event = event[order]
+        return order, self._routes.given(self._at.take(event), self._name, turns(event))
+
+
+def by_records(routes: Routes, name: str, at: Moments, moving: Int64s, before: int) -> Timing:
+    """The clock of node `name` that the times `moving` move; `before`: what it showed before the batch."""
+    return _ByRecords(routes, name, at, moving, before)
+
+
+class InputClock:
+    """The clocks of all nodes of one stage in one batch, by the input.
+
+    `order` is that of the causes, in the order of processing, the steps among them. `starts`: by source, its clock when
+    the epoch began. `askers`: by node, those that look into its table.
+    """
+
+    def __init__(
+        self,
+        nodes: Mapping[str, NodeClock],
+        places: Mapping[str, int],
+        starts: Mapping[str, int],
+        routes: Routes,
+        askers: Mapping[str, frozenset[str]],
+        origins: Sequence[Origin],
+        order: Order,
+    ) -> None:
+        self._askers = askers
+        self._nodes, self._places, self._starts, self._routes = nodes, places, starts, routes
+        self._sources, self._order = [origin.source for origin in origins], order
+        self._running: dict[frozenset[str], Int64s] = {}
+        self._keys: dict[str, list[Int64s]] = {}
+        self._drained = bool(len(order)) and DRAIN in (self._sources[i] for i in np.unique(order.origin).tolist())
+
+    def at(self, name: str, moments: Moments) -> Int64s:
+        """What the clock of node `name` shows at these events."""
+        clock = self._order.clock[self._routes.cause(moments)]
+        if (let_out := self._routes.lets_out(moments)).any():
+            clock = np.where(let_out, moments.levels[1], clock)
+        node = self._nodes[name]
+        shown: Int64s = np.maximum(clock, self._start(node.sources)) - node.hold
+        return shown
+
+    def start(self, name: str) -> int:
+        """What it showed when the epoch began."""
+        return self._start(self._nodes[name].sources) - self._nodes[name].hold
+
+    def horizon(self, name: str) -> int:
+        """The lowest clock by which the table of node `name` is still asked."""
+        return min(map(self.start, (name, *self._askers.get(name, ()))))
+
+    def timing(self, name: str, at: Moments, before: int) -> Timing:
+        """The clock of node `name` through these events; never below what it showed `before`."""
+        return _ByInput(self, name, at, before)
+
+    def end(self, name: str) -> tuple[int, int]:
+        """What the clock of node `name` shows at the end of the batch, and what is kept of it.
+
+        The end of the input leaves behind a clock at which nothing that has come can wait any more.
+        """
+        node = self._nodes[name]
+        running = self._passed(node.sources)
+        last = int(running[-1]) if len(running) else self._start(node.sources)
+        if not self._drained:
+            return last - node.hold, last - node.hold
+        before = np.flatnonzero(self._order.time < _LAST)
+        come = int(running[before[-1]]) if len(before) else self._start(node.sources)
+        return _LAST - node.hold, come + node.holds
+
+    def passing(self, name: str, due: Int64s) -> Int64s:
+        """The first causes before which the clock of the input lets out what is due at these moments of it."""
+        running, moment = self._passed(self._nodes[name].sources), self._order.moment
+        first = np.searchsorted(running, due)
+        if moment is None or not len(moment):
+            return first
+        # What an earlier node has let out at the very same moment comes before.
+        earlier = (moment[:, 0] < _STEP) & (moment[:, 1] <= self._places[name])
+        later = np.append(np.where(earlier, len(earlier), np.arange(len(earlier))), len(earlier))
+        later = np.minimum.accumulate(later[::-1])[::-1]
+        passing: Int64s = np.minimum(later[first], np.searchsorted(running, due, side="right"))
+        return passing
+
+    def let_out(self, name: str, cause: Int64s, clock: Int64s, keys: Sequence[bytes]) -> Moments:
+        """The moments of what node `name` lets out before these causes, in that order; `keys`: of each."""
+        known = self._keys.setdefault(name, [])
+        begun = sum(map(len, known))
+        known.append(_columns(clock, keys))
+        turn = np.arange(begun, begun + len(cause), dtype=np.int64)
+        return self._routes.let_out(name, cause, clock, self._places[name], turn)
+
+    def order_of(self, at: Moments) -> tuple[Order, Int64s]:
+        """The places of events in the order of records, and a number for each: the same for those of one record, or of
+        one thing that was let out."""
+        cause, let_out = self._routes.cause(at), self._routes.lets_out(at)
+        order = self._order.take(cause)
+        if order.moment is not None and (order.moment[:, 0] >= _STEP).all():
+            order = replace(order, moment=None)
+        if not let_out.any():
+            return order, cause
+        moments, path, number = order.moments.copy(), order.path.copy(), cause.copy()
+        path[let_out] = 0
+        beyond = len(self._order)
+        for name, known in self._keys.items():
+            rows = np.flatnonzero(let_out & (at.levels[2] == self._places[name]))
+            turn, columns = self._routes.turn(at.take(rows), name), np.concatenate(known)
+            moments[rows, 0], moments[rows, 1] = at.levels[1][rows], self._places[name]
+            moments[rows, 2:] = columns[turn]
+            number[rows] = beyond + turn
+            beyond += len(columns)
+        return replace(order, moment=moments, path=path), number
+
+    def _start(self, sources: frozenset[str]) -> int:
+        return max((self._starts.get(source, -1) for source in sources), default=-1)
+
+    def _passed(self, sources: frozenset[str]) -> Int64s:
+        """What the clock of these sources shows at each cause."""
+        if sources not in self._running:
+            moves = np.array([source in sources or source == DRAIN for source in self._sources], dtype=np.bool_)
+            start = self._start(sources)
+            clock = np.where(moves[self._order.origin], self._order.clock, start) if len(self._order) else _none()
+            self._running[sources] = np.maximum.accumulate(np.maximum(clock, start))
+        return self._running[sources]
+
+
+class _ByInput:
+    def __init__(self, clock: InputClock, name: str, at: Moments, before: int) -> None:
+        self._clock, self._name, self._at, self._before = clock, name, at, before
+        self._hold = clock._nodes[name].hold
+        self.clock: Int64s = np.maximum.accumulate(np.maximum(clock.at(name, at), before))
+        now, kept = clock.end(name)
+        self.now, self.kept = max(now, before), max(kept, before)
+        self.never = len(at) + len(clock._order)
+
+    def passes(self, due: Int64s, own: Int64s | None = None) -> Int64s:
+        cause = np.where(due <= self._before, 0, self._clock.passing(self._name, due + self._hold))
+        event = len(self._at) + cause
+        return event if own is None else np.where(due <= self.clock[own], own, event)
+
+    def seen(self, event: Int64s, due: Int64s) -> Int64s:
+        records = len(self._at)
+        found = np.minimum(event + 1, records)
+        out = np.flatnonzero((event >= records) & (event < self.never))
+        if len(out):
+            cause, clock = event[out] - records, due[out] + self._hold
+            place = self._clock._places[self._name]
+            let_out = self._clock._routes.let_out(self._name, cause, clock, place, np.zeros(len(out), dtype=np.int64))
+            mine, others = arrivals(let_out, self._at)
+            found[out] = np.searchsorted(others, mine)
+        return found
+
+    def sent(self, event: Int64s, due: Int64s, keys: Sequence[bytes]) -> tuple[Int64s, Moments]:
+        order = np.lexsort((ranks(pa.array(keys, pa.binary())), due, event))
+        event, records, routes = event[order], len(self._at), self._clock._routes
+        own, out = event[event < records], order[event >= records]
+        mine = routes.beside(self._at.take(own), self._name, turns(own))
+        cause, moments = event[len(own) :] - records, due[out] + self._hold
+        let_out = self._clock.let_out(self._name, cause, moments, [keys[at] for at in out.tolist()])
+        at = Moments.concat([mine, let_out])
+        place = processing(at)
+        return order[place], at.take(place)
+
+
+_STEP = ORDINARY - 1
+"""The first column of the moment of a step: after all that it lets out, before its record."""
+
+
+def entering(batch: Batch) -> Batch:
+    """Steps as they enter a stage: each before its record, after what earlier stages have let out there."""
+    moment = np.zeros((len(batch), LET_OUT), dtype=np.int64)
+    moment[:, 0] = _STEP
+    return replace(batch, order=replace(batch.order, moment=moment))
+
+
+def steps_of(origin: Origin, order: Order, clock: int | None) -> Batch | None:
+    """The steps of a source partition: where the `order` of its records has a higher time than before.
+
+    `clock`: its highest time so far in the epoch; None before the first record. None if there are no steps.
+    """
+    time = order.time
+    rises = np.append(True if clock is None else time[:1] > clock, time[1:] > time[:-1])[: len(time)]
+    if not rises.any():
+        return None
+    chosen = order.take(np.flatnonzero(rises))
+    return Batch(_NOTHING, (origin,), chosen, chosen.time, np.ones(len(chosen), dtype=np.bool_), (), ())
+
+
+def end_of_input() -> Batch:
+    """The step at which everything comes out that waits."""
+    one = np.zeros(1, dtype=np.int64)
+    order = Order(one + _LAST, one.astype(np.int32), one, np.zeros((1, 0), dtype=np.int64))
+    return Batch(_NOTHING, (Origin(DRAIN, 2**31 - 1, ""),), order, one, np.ones(1, dtype=np.bool_), (), ())
+
+
+def _columns(clock: Int64s, keys: Sequence[bytes]) -> Int64s:
+    """The columns of moments from the third on: of each key its first bytes and a hash, then its old place."""
+    columns = np.zeros((len(keys), LET_OUT - 2), dtype=np.int64)
+    before: tuple[int, bytes] | None = None
+    for row, (when, key) in enumerate(zip(clock.tolist(), keys, strict=True)):
+        first = np.frombuffer(key[:_PREFIX].ljust(_PREFIX, b"\0"), dtype=">u8").astype(np.uint64) ^ _SIGN
+        columns[row, :2] = first.view(np.int64)
+        columns[row, 2] = len(key) if len(key) <= _PREFIX else _hashed(key)
+        columns[row, 3] = columns[row - 1, 3] + 1 if before == (when, key) else 0
+        before = when, key
+    return columns
+
+
+def _hashed(key: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big", signed=True)
+
+
+_SIGN = np.uint64(1 << 63)
+
+
+def _none() -> Int64s:
+    return np.zeros(0, dtype=np.int64)
