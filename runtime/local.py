@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from vsc.plan.clocks import stepping
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.clock import STEPS
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.layout import handed_on, is_broadcast
@@ -23,6 +22,7 @@ from vsc.runtime.operators.views.catalog import open_view
 from vsc.runtime.records import Batch, Metrics, Origin, partition_of
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.state.waiting import STEPS
 
 __all__ = ["LocalRuntime"]
 

@@ -9,9 +9,9 @@ The order of a record is (time, origin, offset, moment, path), compared lexicogr
 * ``time``: the highest event time so far in the record's source partition in this epoch, the record's own included;
 * ``origin``: the source partition from which the record, or the one that caused it, was read: by rank, then partition;
 * ``offset``: its place in that source partition;
-* ``moment``: absent, which comes last, for a record that goes on as it comes. What time lets out (D25) has the place of
+* ``moment``: absent, which comes last, for a record that goes on as it comes. What time releases (D25) has the place of
   the record that moved the clock, before that one, and its moment there: the clock at which it was due, its node's
-  place in the plan, its key, its place among those of one key (`LET_OUT` columns);
+  place in the plan, its key, its place among those of one key (`RELEASED` columns);
 * ``path``: one counter for each stage, 0 for stages that the record's cause has not passed through: a stage pads the
   paths that enter it to its own depth. A stage numbers the records that it emits for one cause **from 1**, so that a
   shorter path, padded with 0, comes before everything that it caused. Each repartition also adds `MOVED` to the first
@@ -39,9 +39,9 @@ from vsc.runtime.narrow import narrowed, widened
 
 __all__ = [
     "DRAIN",
-    "LET_OUT",
     "MOVED",
     "ORDINARY",
+    "RELEASED",
     "RETENTION_NEEDED",
     "Batch",
     "Dropped",
@@ -67,7 +67,7 @@ Rows = slice | npt.NDArray[np.integer]
 BATCH_FORMAT = "2"
 """Format version of `Batch.to_ipc`, in the metadata of its schema."""
 
-LET_OUT_FORMAT = "3"
+RELEASED_FORMAT = "3"
 """That of a batch whose order has moments."""
 
 _FIXED = 5
@@ -97,12 +97,12 @@ class Origin:
         return (self.rank, self.part, self.source)
 
 
-LET_OUT = 6
+RELEASED = 6
 """The columns of a moment: the clock, the node's place, the encoded key (its first 16 bytes, then its length or, of a
 longer one, a hash), the old place."""
 
 ORDINARY = 2**63 - 1
-"""The first column of the moment of a record that was not let out, where others were."""
+"""The first column of the moment of a record that was not released, where others were."""
 
 DRAIN = "#drain"
 """Source name in the origin of records that the end of the input, or a changed topology, emitted."""
@@ -115,7 +115,7 @@ MOVED = 1 << 48
 class Order:
     """The order of n records, as columns (see the module).
 
-    `path` has the shape (n, stages passed). `moment` has the shape (n, `LET_OUT`); None if no record was let out.
+    `path` has the shape (n, stages passed). `moment` has the shape (n, `RELEASED`); None if no record was released.
     """
 
     time: Int64s
@@ -144,10 +144,10 @@ class Order:
 
     @property
     def moments(self) -> Int64s:
-        """`moment`, also where no record was let out."""
+        """`moment`, also where no record was released."""
         if self.moment is not None:
             return self.moment
-        moment = np.zeros((len(self), LET_OUT), dtype=np.int64)
+        moment = np.zeros((len(self), RELEASED), dtype=np.int64)
         moment[:, 0] = ORDINARY
         return moment
 
@@ -268,7 +268,7 @@ class Batch:
         parts = [narrowed(c) for c in (*system, *moment, *order.path.T)]
         columns = [added for _, added in parts if added is not None] + list(self.columns)
         metadata = {
-            "vsc": BATCH_FORMAT if order.moment is None else LET_OUT_FORMAT,
+            "vsc": BATCH_FORMAT if order.moment is None else RELEASED_FORMAT,
             "rows": str(len(self)),
             "system": json.dumps([[base, added is not None] for base, added in parts]),
             "origins": json.dumps([[o.source, o.rank, o.part] for o in self.origins]),
@@ -298,11 +298,11 @@ class Batch:
 
     @classmethod
     def _of_record(cls, record: pa.RecordBatch, metadata: Mapping[bytes, bytes], schema: Schema) -> Batch:
-        if (version := metadata.get(b"vsc")) not in (BATCH_FORMAT.encode(), LET_OUT_FORMAT.encode()):
+        if (version := metadata.get(b"vsc")) not in (BATCH_FORMAT.encode(), RELEASED_FORMAT.encode()):
             raise StateError("a batch of records has another format version", "use the same release of vsc everywhere")
         rows, parts = int(metadata[b"rows"]), json.loads(metadata[b"system"])
         head = sum(varies for _, varies in parts)
-        fixed = _FIXED + (LET_OUT if version == LET_OUT_FORMAT.encode() else 0)
+        fixed = _FIXED + (RELEASED if version == RELEASED_FORMAT.encode() else 0)
         if not fixed <= len(parts) <= _MOST_PARTS or rows != (record.num_rows if record.num_columns else min(rows, 1)):
             raise ValueError("its rows are not as many as it says")
         if record.num_columns != head + len(schema.key) + len(schema.value):
@@ -339,13 +339,13 @@ def orders_together(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], Order
         table = np.array([place[o] for o in batch.origins], dtype=np.int32)
         indices.append(table[batch.order.origin] if len(batch) else batch.order.origin)
     depth = max(b.order.depth for b in batches)
-    let_out = any(b.order.moment is not None for b in batches)
+    released = any(b.order.moment is not None for b in batches)
     return origins, Order(
         np.concatenate([b.order.time for b in batches]),
         np.concatenate(indices),
         np.concatenate([b.order.offset for b in batches]),
         np.concatenate([b.order.padded(depth) for b in batches]),
-        np.concatenate([b.order.moments for b in batches]) if let_out else None,
+        np.concatenate([b.order.moments for b in batches]) if released else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Stream time: what the clock of a node shows at its records, and when it lets out what waits for it (D25).
+"""Stream time: what the clock of a node shows at its records, and when it releases what is held (D25).
 
 Two rules, behind one interface; operators do not ask which of them holds. ``records``, that of Kafka Streams: the clock
 is the highest event time that has reached the node in its partition. ``input``: it is the highest event time of the
@@ -22,17 +22,13 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.clocks import NodeClock
-from vsc.plan.nodes import Schema
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, Routes, arrivals, processing, turns
-from vsc.runtime.records import DRAIN, LET_OUT, ORDINARY, Batch, Int64s, Order, Origin
+from vsc.runtime.operators.in_step import NO_COLUMNS
+from vsc.runtime.records import DRAIN, ORDINARY, RELEASED, Batch, Int64s, Order, Origin
 
-__all__ = ["STEPS", "InputClock", "Timing", "by_records", "end_of_input", "entering", "steps_of"]
+__all__ = ["InputClock", "Timing", "by_records", "end_of_input", "entering", "steps_of"]
 
-STEPS = "#steps"
-"""The name under which steps enter a stage, as that of a node whose records have no columns."""
-
-_NOTHING = Schema((), ())
 _PREFIX = 16
 _LAST = 2**63 - 1
 
@@ -113,8 +109,8 @@ class InputClock:
     def at(self, name: str, moments: Moments) -> Int64s:
         """What the clock of node `name` shows at these events."""
         clock = self._order.clock[self._routes.cause(moments)]
-        if (let_out := self._routes.lets_out(moments)).any():
-            clock = np.where(let_out, moments.levels[1], clock)
+        if (released := self._routes.is_released(moments)).any():
+            clock = np.where(released, moments.levels[1], clock)
         node = self._nodes[name]
         shown: Int64s = np.maximum(clock, self._start(node.sources)) - node.hold
         return shown
@@ -146,40 +142,40 @@ class InputClock:
         return _LAST - node.hold, come + node.holds
 
     def passing(self, name: str, due: Int64s) -> Int64s:
-        """The first causes before which the clock of the input lets out what is due at these moments of it."""
+        """The first causes before which the clock of the input releases what is due at these moments of it."""
         running, moment = self._passed(self._nodes[name].sources), self._order.moment
         first = np.searchsorted(running, due)
         if moment is None or not len(moment):
             return first
-        # What an earlier node has let out at the very same moment comes before.
+        # What an earlier node has released at the very same moment comes before.
         earlier = (moment[:, 0] < _STEP) & (moment[:, 1] <= self._places[name])
         later = np.append(np.where(earlier, len(earlier), np.arange(len(earlier))), len(earlier))
         later = np.minimum.accumulate(later[::-1])[::-1]
         passing: Int64s = np.minimum(later[first], np.searchsorted(running, due, side="right"))
         return passing
 
-    def let_out(self, name: str, cause: Int64s, clock: Int64s, keys: Sequence[bytes]) -> Moments:
-        """The moments of what node `name` lets out before these causes, in that order; `keys`: of each."""
+    def released(self, name: str, cause: Int64s, clock: Int64s, keys: Sequence[bytes]) -> Moments:
+        """The moments of what node `name` releases before these causes, in that order; `keys`: of each."""
         known = self._keys.setdefault(name, [])
         begun = sum(map(len, known))
         known.append(_columns(clock, keys))
         turn = np.arange(begun, begun + len(cause), dtype=np.int64)
-        return self._routes.let_out(name, cause, clock, self._places[name], turn)
+        return self._routes.released_at(name, cause, clock, self._places[name], turn)
 
     def order_of(self, at: Moments) -> tuple[Order, Int64s]:
         """The places of events in the order of records, and a number for each: the same for those of one record, or of
-        one thing that was let out."""
-        cause, let_out = self._routes.cause(at), self._routes.lets_out(at)
+        one thing that was released."""
+        cause, released = self._routes.cause(at), self._routes.is_released(at)
         order = self._order.take(cause)
         if order.moment is not None and (order.moment[:, 0] >= _STEP).all():
             order = replace(order, moment=None)
-        if not let_out.any():
+        if not released.any():
             return order, cause
         moments, path, number = order.moments.copy(), order.path.copy(), cause.copy()
-        path[let_out] = 0
+        path[released] = 0
         beyond = len(self._order)
         for name, known in self._keys.items():
-            rows = np.flatnonzero(let_out & (at.levels[2] == self._places[name]))
+            rows = np.flatnonzero(released & (at.levels[2] == self._places[name]))
             turn, columns = self._routes.turn(at.take(rows), name), np.concatenate(known)
             moments[rows, 0], moments[rows, 1] = at.levels[1][rows], self._places[name]
             moments[rows, 2:] = columns[turn]
@@ -221,8 +217,9 @@ class _ByInput:
         if len(out):
             cause, clock = event[out] - records, due[out] + self._hold
             place = self._clock._places[self._name]
-            let_out = self._clock._routes.let_out(self._name, cause, clock, place, np.zeros(len(out), dtype=np.int64))
-            mine, others = arrivals(let_out, self._at)
+            turn = np.zeros(len(out), dtype=np.int64)
+            released = self._clock._routes.released_at(self._name, cause, clock, place, turn)
+            mine, others = arrivals(released, self._at)
             found[out] = np.searchsorted(others, mine)
         return found
 
@@ -232,19 +229,19 @@ class _ByInput:
         own, out = event[event < records], order[event >= records]
         mine = routes.beside(self._at.take(own), self._name, turns(own))
         cause, moments = event[len(own) :] - records, due[out] + self._hold
-        let_out = self._clock.let_out(self._name, cause, moments, [keys[at] for at in out.tolist()])
-        at = Moments.concat([mine, let_out])
+        released = self._clock.released(self._name, cause, moments, [keys[at] for at in out.tolist()])
+        at = Moments.concat([mine, released])
         place = processing(at)
         return order[place], at.take(place)
 
 
 _STEP = ORDINARY - 1
-"""The first column of the moment of a step: after all that it lets out, before its record."""
+"""The first column of the moment of a step: after all that it releases, before its record."""
 
 
 def entering(batch: Batch) -> Batch:
-    """Steps as they enter a stage: each before its record, after what earlier stages have let out there."""
-    moment = np.zeros((len(batch), LET_OUT), dtype=np.int64)
+    """Steps as they enter a stage: each before its record, after what earlier stages have released there."""
+    moment = np.zeros((len(batch), RELEASED), dtype=np.int64)
     moment[:, 0] = _STEP
     return replace(batch, order=replace(batch.order, moment=moment))
 
@@ -259,19 +256,19 @@ def steps_of(origin: Origin, order: Order, clock: int | None) -> Batch | None:
     if not rises.any():
         return None
     chosen = order.take(np.flatnonzero(rises))
-    return Batch(_NOTHING, (origin,), chosen, chosen.time, np.ones(len(chosen), dtype=np.bool_), (), ())
+    return Batch(NO_COLUMNS, (origin,), chosen, chosen.time, np.ones(len(chosen), dtype=np.bool_), (), ())
 
 
 def end_of_input() -> Batch:
     """The step at which everything comes out that waits."""
     one = np.zeros(1, dtype=np.int64)
     order = Order(one + _LAST, one.astype(np.int32), one, np.zeros((1, 0), dtype=np.int64))
-    return Batch(_NOTHING, (Origin(DRAIN, 2**31 - 1, ""),), order, one, np.ones(1, dtype=np.bool_), (), ())
+    return Batch(NO_COLUMNS, (Origin(DRAIN, 2**31 - 1, ""),), order, one, np.ones(1, dtype=np.bool_), (), ())
 
 
 def _columns(clock: Int64s, keys: Sequence[bytes]) -> Int64s:
     """The columns of moments from the third on: of each key its first bytes and a hash, then its old place."""
-    columns = np.zeros((len(keys), LET_OUT - 2), dtype=np.int64)
+    columns = np.zeros((len(keys), RELEASED - 2), dtype=np.int64)
     before: tuple[int, bytes] | None = None
     for row, (when, key) in enumerate(zip(clock.tolist(), keys, strict=True)):
         first = np.frombuffer(key[:_PREFIX].ljust(_PREFIX, b"\0"), dtype=">u8").astype(np.uint64) ^ _SIGN

@@ -18,7 +18,7 @@ import numpy as np
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.metrics import Metrics
-from vsc.runtime.operators.clock import STEPS, end_of_input, entering
+from vsc.runtime.operators.clock import end_of_input, entering
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.context import RunOptions
@@ -29,6 +29,7 @@ from vsc.runtime.operators.stage_nodes import StageNodes
 from vsc.runtime.operators.views.catalog import held_back
 from vsc.runtime.records import Batch, Int64s, orders_together, sorted_places
 from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.state.waiting import STEPS
 
 __all__ = ["LaterStage", "collector_paused"]
 

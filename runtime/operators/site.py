@@ -36,7 +36,7 @@ class Running(Protocol):
         """The operator of another node."""
 
     def roots(self, at: Moments) -> Int64s:
-        """For each event the number of its source record, or of what time has let out on its way."""
+        """For each event the number of its source record, or of what time has released on its way."""
 
 
 @dataclass(frozen=True, slots=True)

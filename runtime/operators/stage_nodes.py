@@ -127,7 +127,7 @@ class StageNodes:
         self, batch: StageBatch, leaving: Sequence[tuple[str, Flow]], moments: Sequence[Moments]
     ) -> Iterator[tuple[Order, Int64s]]:
         """For leaving records: the places of their causes, and their own, from 1, among all that leave for the same
-        cause, or for the same thing that time has let out.
+        cause, or for the same thing that time has released.
 
         In stage 0, re-keyed records have the last places.
         """
@@ -189,7 +189,7 @@ class StageBatch:
                 continue
             feeding = [entering[name]] if name in entering else self._feeding(node)
             if self.clock is not None and node.operation.waits and feeding[0] is None:
-                feeding[0] = self._sites[name].nothing()  # time may let out what waits
+                feeding[0] = self._sites[name].nothing()  # time may released what is held
             if any(flow is not None for flow in feeding):
                 self.flows[name] = self.step(name).fed(feeding)
 
@@ -230,14 +230,14 @@ class StageBatch:
 
     def order_of(self, at: Moments) -> tuple[Order, Int64s]:
         """The places of events in the order of records, and for each a number of its cause: of the record that entered,
-        or of what time has let out."""
+        or of what time has released."""
         if self.clock is not None:
             return self.clock.order_of(at)
         cause = self._routes.cause(at)
         return self.order.take(cause), cause
 
     def roots(self, at: Moments) -> Int64s:
-        """For each event the number of its source record, or of what time has let out on its way."""
+        """For each event the number of its source record, or of what time has released on its way."""
         order, _ = self.order_of(at)
         levels = [order.time, order.origin, order.offset, *(() if order.moment is None else order.moment.T)]
         sorting, found = np.lexsort(levels[::-1]), np.zeros(len(at), dtype=np.int64)

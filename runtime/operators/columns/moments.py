@@ -10,7 +10,7 @@ several records for one (`explode`, windows, `suppress`, a join that waits) *ope
 which is compared after the levels of the record that caused them. Moments compare level by level; a missing level
 counts as 0. Two events at one operator never have the same moment.
 
-What time lets out by the input's clock (`operators.clock`) comes before the record that moved the clock: its first
+What time releases by the input's clock (`operators.clock`) comes before the record that moved the clock: its first
 level is ``cause * routes``, as no route is numbered 0. The next ones are the clock at which it was due and its node's
 place in the plan, then zeros up to the node's own level.
 """
@@ -31,8 +31,8 @@ __all__ = ["LAST", "Moments", "Routes", "arrivals", "processing", "turns"]
 
 Rows = Int64s | npt.NDArray[np.bool_]
 _OUT = -1
-_LET_OUT = 3
-"""How many levels come before a node's own one where time lets out: the cause, the clock, the node's place."""
+_RELEASED = 3
+"""How many levels come before a node's own one where time releases: the cause, the clock, the node's place."""
 LAST = 1 << 31
 """The turn of what happens at an operator after all that it gives for an event."""
 
@@ -135,29 +135,29 @@ class Routes:
         return Moments((*moments.levels, turn * self._count + self._given[name]))
 
     def beside(self, moments: Moments, name: str, turn: Int64s) -> Moments:
-        """As `given`, with as many levels as what time lets out of node `name` has."""
+        """As `given`, with as many levels as what time releases of node `name` has."""
         missing = self._fed[name] - len(moments.levels)
         nothing = np.zeros(len(moments), dtype=np.int64)
         return self.given(Moments((*moments.levels, *([nothing] * missing))), name, turn)
 
-    def let_out(self, name: str, cause: Int64s, clock: Int64s, place: int, turn: Int64s) -> Moments:
-        """The moments of what time lets out of node `name`, which has this place in the plan, before these causes.
+    def released_at(self, name: str, cause: Int64s, clock: Int64s, place: int, turn: Int64s) -> Moments:
+        """The moments of what time releases of node `name`, which has this place in the plan, before these causes.
 
-        `clock` is the input's clock there; `turn` numbers what the node lets out in the batch, in the order of moments.
+        `clock` is the input's clock there; `turn` numbers what the node releases in the batch, in the order of moments.
         """
-        between = [np.zeros(len(cause), dtype=np.int64)] * (self._fed[name] - _LET_OUT)
+        between = [np.zeros(len(cause), dtype=np.int64)] * (self._fed[name] - _RELEASED)
         levels = (cause * self._count, clock, np.full(len(cause), place, dtype=np.int64), *between)
         return self.given(Moments(levels), name, turn)
 
-    def lets_out(self, moments: Moments) -> Mask:
-        """Which moments are those of what time has let out, or of what that has caused."""
-        if len(moments.levels) <= _LET_OUT:
+    def is_released(self, moments: Moments) -> Mask:
+        """Which moments are those of what time has released, or of what that has caused."""
+        if len(moments.levels) <= _RELEASED:
             return np.zeros(len(moments), dtype=np.bool_)
         mask: Mask = moments.levels[0] % self._count == 0
         return mask
 
     def turn(self, moments: Moments, name: str) -> Int64s:
-        """The `turn` that `let_out` was given, of what time has let out of node `name`, or what that has caused."""
+        """The `turn` that `released` was given, of what time has released of node `name`, or what that has caused."""
         return moments.levels[self._fed[name]] // self._count
 
     def cause(self, moments: Moments) -> Int64s:
@@ -198,7 +198,7 @@ class Routes:
             feeding = [depths[read] for read in node.taken if read in depths]
             before = max(feeding, default=1)
             if node.operation.waits and self._plan.clock == "input":
-                before = max(before, _LET_OUT)
+                before = max(before, _RELEASED)
             self._fed[name] = before
             if node.operation.branches or len(set(feeding)) > 1:
                 opened.add(name)

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from vsc.plan.clocks import stepping
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.clock import STEPS, steps_of
+from vsc.runtime.operators.clock import steps_of
 from vsc.runtime.operators.columns.flow import Flow, blanked
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.context import RunOptions
@@ -23,8 +22,10 @@ from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.source.checked_rows import CheckedRows
 from vsc.runtime.operators.source.rows import SourceRows
 from vsc.runtime.operators.stage_nodes import StageNodes
+from vsc.runtime.operators.steps import steps_to
 from vsc.runtime.records import Int64s, Order
 from vsc.runtime.state.kv import MemoryKV
+from vsc.runtime.state.waiting import STEPS
 
 __all__ = ["StageZero"]
 
@@ -48,7 +49,7 @@ class StageZero:
         self._options, self._latest = options, latest
         self._sources = {node.name: node for node in plan.sources}
         self._nodes = StageNodes(plan, plan.stages[0], MemoryKV(), options.on_error, observe)
-        self._steps = frozenset().union(*(stepping(plan, stage) for stage in plan.stages))
+        self._steps = steps_to(plan)
 
     def process(self, source: str, rows: SourceRows, clock: int | None = None) -> StageResult:
         """The records that `rows` of source node `source` cause, and the steps of its clock, if a later stage asks.
