@@ -11,10 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.oracle import Deleted, Ran, shipped
+from tests.oracle import Deleted, Ran, by_records, shipped
 from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
-from vsc.plan.nodes import Column, Plan
+from vsc.plan.nodes import Clock, Column, Plan
 from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.records import Batch
 from vsc.testing import StoreView, TopologyTestDriver
@@ -35,9 +35,9 @@ def load(path: Path) -> Recording:
     return Recording(data["name"], data["topology"], tuple(data["observe"]), tuple(data["cases"]))
 
 
-def play(recording: Recording, case: dict[str, Any], partitions: int = 1) -> None:
+def play(recording: Recording, case: dict[str, Any], partitions: int = 1, clock: Clock = "records") -> None:
     """Fails at the first step that gives other records than the recorded ones, or the first store that answers so."""
-    with TopologyTestDriver(recording.topology, partitions=partitions) as driver:
+    with TopologyTestDriver(_plan(recording.topology, clock), partitions=partitions) as driver:
         for number, step in enumerate(case["steps"]):
             _feed(driver, step)
             for node in recording.observe:
@@ -60,7 +60,7 @@ def _ask(recording: Recording, question: dict[str, Any], store: StoreView) -> No
 
 def play_at_once(recording: Recording, case: dict[str, Any], cuts: Sequence[int] = ()) -> tuple[Plan, Ran]:
     """As `play`, but all steps are one batch, or several, cut before the steps `cuts`: on columns where that can be."""
-    plan = _plan(recording.topology)
+    plan = _plan(recording.topology, "records")
     steps = case["steps"]
     rows = [_row(number, step) for number, step in enumerate(steps)]
     parts = [rows[a:b] for a, b in pairwise((0, *cuts, len(rows)))]
@@ -81,8 +81,8 @@ def play_at_once(recording: Recording, case: dict[str, Any], cuts: Sequence[int]
 
 
 @cache
-def _plan(topology: str) -> Plan:
-    return compile_topology(topology, path="recorded.vdsl")
+def _plan(topology: str, clock: Clock) -> Plan:
+    return by_records(compile_topology(topology, path="recorded.vdsl"), clock)
 
 
 def _row(number: int, step: dict[str, Any]) -> EpochRow:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.oracle.records.stage import RecordStage
 from tests.oracle.records.suppress import Size
 from tests.oracle.stores import Shown, shown, shown_in
-from vsc.plan.nodes import Plan, Schema
+from vsc.plan.nodes import Clock, Plan, Schema
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.result import StageResult
@@ -20,7 +20,7 @@ from vsc.runtime.state.kv import MemoryKV, OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.suppressed import byte_size
 
-__all__ = ["OnColumns", "OneByOne", "Ran", "by_record", "on_columns"]
+__all__ = ["OnColumns", "OneByOne", "Ran", "by_record", "by_records", "on_columns"]
 
 
 class OneByOne:
@@ -58,12 +58,18 @@ class OnColumns(LaterStage):
         kv: OrderedKV | None = None,
     ) -> None:
         self.kv = MemoryKV() if kv is None else kv
+        plan = by_records(plan)
         super().__init__(plan, stage, self.kv, options, observe, partition)
         self._all = plan, stage
 
     def content(self) -> dict[tuple[str, str], Shown]:
         """What is kept, by node, and whether it is its table or beside it."""
         return shown_in(*self._all, self.kv)
+
+
+def by_records(plan: Plan, clock: Clock = "records") -> Plan:
+    """The plan with the clock that the oracle has, Kafka's, whatever the default is; or with another one."""
+    return replace(plan, clock=clock, clock_implied=False)
 
 
 def _size(schema: Schema) -> Size:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.engines import Ran, by_record, on_columns
+from tests.oracle.engines import Ran, by_record, by_records, on_columns
 from tests.oracle.epochs import EpochRow, order_epoch
 from tests.oracle.stores import Shown, Stores
-from vsc.plan.nodes import Plan, Source
+from vsc.plan.nodes import Clock, Plan, Source
 from vsc.runtime.errors import ExpressionError
 from vsc.runtime.local import LocalRuntime
 from vsc.runtime.operators.context import RunOptions
@@ -60,7 +60,7 @@ def oracle(
 ) -> Played:
     """Record by record. `single`: each row is an epoch of its own, in the order of D12; else epochs are as given."""
     cut = [[row] for epoch in epochs for row in order_epoch(plan, epoch)] if single else epochs
-    played = _Play(plan, observe, partitions, on_error, by_record).all(cut, ())
+    played = _Play(by_records(plan), observe, partitions, on_error, by_record).all(cut, ())
     played.ran.check(plan, columnar=False)
     return played
 
@@ -73,12 +73,15 @@ def shipped(
     on_error: str = "drop",
     restarts: Sequence[bool] = (),
     in_steps: bool = False,
+    clock: Clock = "records",
 ) -> Played:
-    """Each epoch at once, on columns where they can be, after a restart where `restarts` says so.
+    """Each epoch at once, on columns where they can be, after a restart where `restarts` says so; with the oracle's
+    clock, unless `clock` is another one.
 
     `in_steps`: rows are processed in the order in which they are given, whatever their time; the `order.time` of what
     comes out then is the number of the row that it comes from.
     """
+    plan = by_records(plan, clock)
     played = _Play(plan, observe, partitions, on_error, on_columns, in_steps).all(epochs, restarts)
     played.ran.check(plan, columnar=True)
     return played

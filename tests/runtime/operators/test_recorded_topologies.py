@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.conformance.recordings import load
+from tests.oracle import by_records
 from tests.oracle.epochs import EpochRow, order_epoch
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan, Source
@@ -69,7 +70,7 @@ def collect(batches: dict[str, Batch], into: dict[str, list[Any]]) -> None:
 @pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
 def test_cuts_and_restarts_do_not_show(path: Path, partitions: int) -> None:
     recording = load(path)
-    plan = compile_topology(recording.topology, path=path.name)
+    plan = by_records(compile_topology(recording.topology, path=path.name))
     rng = random.Random(path.stem)
     rest = epoch_rows(recording.cases[0]["steps"])
     one, many = Stores(), Stores()
