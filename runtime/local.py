@@ -81,7 +81,7 @@ class LocalRuntime:
         """The row that a table's store has for `key` (internal values): the newest, or the one valid at `as_of`."""
         codec = self._partitioned[store.node]
         partition = int(partition_of([codec.encode(key[: len(codec.types)])], self._partitions)[0])
-        view = open_view(self._plan, store, self._stores[store.stage, partition])
+        view = open_view(self._plan, store, self._stores[store.stage, partition], self.starts)
         encoded = KeyCodec([c.type for c in store.key]).encode(key)
         return next(view.answer(Question(encoded, as_of=as_of)))
 

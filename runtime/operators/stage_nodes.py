@@ -189,7 +189,7 @@ class StageBatch:
                 continue
             feeding = [entering[name]] if name in entering else self._feeding(node)
             if self.clock is not None and node.operation.waits and feeding[0] is None:
-                feeding[0] = self._sites[name].nothing()  # time may released what is held
+                feeding[0] = self._sites[name].nothing()  # time may release what is held
             if any(flow is not None for flow in feeding):
                 self.flows[name] = self.step(name).fed(feeding)
 

@@ -7,14 +7,16 @@ a suffix for its kind: ``hourly#windows``, ``closed#suppressed``, ``priced#waiti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from vsc.plan.clocks import node_clocks
 from vsc.plan.nodes import Node, Plan, Stage
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.operators.layout import stage_of_store, store_prefix
+from vsc.runtime.operators.layout import askers, stage_of_store, store_prefix
 from vsc.runtime.operators.operator import operator_of
+from vsc.runtime.operators.views.limited import limited
 from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.operators.views.tables import open_table_view
 from vsc.runtime.operators.views.view import Beside, StoreView
@@ -51,12 +53,34 @@ def _names(stores: Iterable[StoreInfo]) -> str:
     return ", ".join(sorted({s.name for s in stores}))
 
 
-def open_view(plan: Plan, store: StoreInfo, kv: OrderedKV) -> StoreView:
-    """Opens `store` in the map of its stage and partition. Nothing is written."""
+def open_view(plan: Plan, store: StoreInfo, kv: OrderedKV, starts: Mapping[str, int] | None = None) -> StoreView:
+    """Opens `store` in the map of its stage and partition. Nothing is written.
+
+    `starts`: by source, its clock now; it decides what a store still has if the plan goes by the clock of the input.
+    """
+    node = plan.node(store.node)
+    if starts is None or plan.clock == "records":
+        return _opened(plan, store, kv, None)
+    now, horizon = _clocks(plan, store, starts)
+    return limited(_opened(plan, store, kv, horizon), node, now, horizon)
+
+
+def _opened(plan: Plan, store: StoreInfo, kv: OrderedKV, clock: int | None) -> StoreView:
     if store.is_table:
-        return open_table_view(plan, store, kv)
+        return open_table_view(plan, store, kv, clock)
     node = plan.node(store.node)
     return beside_of(node).view(node, node.operation, store, kv)
+
+
+def _clocks(plan: Plan, store: StoreInfo, starts: Mapping[str, int]) -> tuple[int, int]:
+    """What the clock of a store's node shows, and the lowest clock by which the store is asked."""
+    clocks = node_clocks(plan)
+    asking = askers(plan, plan.stages[store.stage]).get(store.node, frozenset())
+    shown = {
+        name: max((starts.get(source, -1) for source in clocks[name].sources), default=-1) - clocks[name].hold
+        for name in (store.node, *asking)
+    }
+    return shown[store.node], min(shown.values())
 
 
 def left_behind(plan: Plan, stage: Stage, node: Node) -> StoreInfo:

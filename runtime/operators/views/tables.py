@@ -25,13 +25,13 @@ _Version = tuple[int, int, bytes | None]
 """Valid from, valid to (`NEVER` for the newest), the row; None: a tombstone."""
 
 
-def open_table_view(plan: Plan, store: StoreInfo, kv: OrderedKV) -> StoreView:
-    """The view of a table's store."""
+def open_table_view(plan: Plan, store: StoreInfo, kv: OrderedKV, clock: int | None = None) -> StoreView:
+    """The view of a table's store, by this clock; None: by its own stream time."""
     if store.kind == "unversioned":
         return _Unversioned(store, TimestampedStore(kv, store.prefix))
     kept = plan.node(store.node).store
     assert kept is not None and kept.retention is not None
-    return _Versioned(store, VersionedStore(kv, store.prefix, kept.retention, kept.segment, kept.grace, adopt=True))
+    return _Versioned(store, VersionedStore(kv, store.prefix, kept.retention, kept.segment, kept.grace, True, clock))
 
 
 class _Table:
