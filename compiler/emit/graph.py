@@ -7,14 +7,19 @@ from collections.abc import Set
 from typing import Any
 
 from vsc.plan import Column, Connector, Node, Plan, Source
+from vsc.plan.clocks import NodeClock, node_clocks
 from vsc.plan.keyless import nullable_keys
 
 __all__ = ["emit_graph"]
 
 
 def emit_graph(plan: Plan) -> str:
-    """A JSON object with `name`, `nodes`, `edges`, `sinks`, `stages`. Edges refer to nodes by name."""
-    nullable = nullable_keys(plan)
+    """A JSON object with `name`, `clock`, `nodes`, `edges`, `sinks`, `stages`. Edges refer to nodes by name.
+
+    The `clock` of a node says by whose records it tells the time with ``input``, how far it is behind them, and how
+    long it holds them back itself.
+    """
+    nullable, clocks = nullable_keys(plan), node_clocks(plan)
     stages = {node.name: [s.id for s in plan.stages if node.name in s.nodes] for node in plan.nodes}
     edges = [
         {"from": name, "to": node.name, "repartition": not set(stages[node.name]) <= set(stages[name])}
@@ -23,7 +28,8 @@ def emit_graph(plan: Plan) -> str:
     ]
     document = {
         "name": plan.name,
-        "nodes": [_node(node, stages[node.name], nullable[node.name]) for node in plan.nodes],
+        "clock": plan.clock,
+        "nodes": [_node(node, stages[node.name], nullable[node.name], clocks[node.name]) for node in plan.nodes],
         "edges": edges,
         "sinks": [
             {"id": sink.id, "node": sink.node, "connector": _connector(sink.connector), "line": sink.line}
@@ -42,7 +48,7 @@ def emit_graph(plan: Plan) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _node(node: Node, stages: list[int], nullable: Set[str]) -> dict[str, Any]:
+def _node(node: Node, stages: list[int], nullable: Set[str], clock: NodeClock) -> dict[str, Any]:
     status, store = node.status, node.store
     return {
         "name": node.name,
@@ -65,6 +71,7 @@ def _node(node: Node, stages: list[int], nullable: Set[str]) -> dict[str, Any]:
             "implied": store.implied,
         },
         "connector": _connector(node.operation.connector) if isinstance(node.operation, Source) else None,
+        "clock": {"sources": sorted(clock.sources), "hold_ms": clock.hold, "holds_ms": clock.holds},
         "stages": stages,
         "line": node.line,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields
 
 from vsc.plan import (
@@ -33,6 +33,7 @@ from vsc.plan import (
     ToStream,
     ToTable,
 )
+from vsc.plan.clocks import NodeClock, held_back_by, node_clocks
 from vsc.plan.keyless import nullable_keys
 from vsc.plan.types import quoted_name
 from vsc.plan.words import duration, window
@@ -42,7 +43,8 @@ __all__ = ["emit_topology"]
 
 def emit_topology(plan: Plan) -> str:
     """The nodes with kind, key, columns, types, versioned status and its reason, store and stage; then the sinks."""
-    blocks, nullable = [f"topology {quoted_name(plan.name)}"], nullable_keys(plan)
+    nullable, clocks = nullable_keys(plan), node_clocks(plan)
+    blocks = [f"topology {quoted_name(plan.name)}" + (" (clock = 'input')" if plan.clock == "input" else "")]
     for node in plan.nodes:
         if node in plan.dead_letters:
             continue
@@ -50,12 +52,21 @@ def emit_topology(plan: Plan) -> str:
         lines = [
             f"{node.kind} {quoted_name(node.name)}",
             *(f"  {key:<9} {text}" for key, text in _facts(node, stages, nullable[node.name])),
+            *(f"  clock     {text}" for text in _clock(plan, node, clocks)),
         ]
         blocks.append("\n".join(lines))
     blocks.extend(f"sink {_written(plan, sink)} to {_connector(sink.connector)}" for sink in plan.sinks)
     if plan.variables:
         blocks.append(f"variables {', '.join(plan.variables)}")
     return "\n\n".join(blocks) + "\n"
+
+
+def _clock(plan: Plan, node: Node, clocks: Mapping[str, NodeClock]) -> Iterator[str]:
+    """How far the node's clock is behind the input's, and the nodes that hold its records back."""
+    if plan.clock == "input" and (hold := clocks[node.name].hold):
+        by = [f"{quoted_name(n)} {duration(clocks[n].holds)}" for n in held_back_by(plan, node.name, clocks)]
+        sources = ", ".join(quoted_name(one.name) for one in plan.sources if one.name in clocks[node.name].sources)
+        yield f"{duration(hold)} behind {sources} (held back by {', '.join(by)})"
 
 
 def _written(plan: Plan, sink: Sink) -> str:

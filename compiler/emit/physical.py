@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from vsc.compiler.emit.drawing import Arrow, Box, Drawing, lost_by, sink_lines
 from vsc.plan import Aggregate, Node, Plan, Source, Stage, StreamTableJoin, Suppress, Window
+from vsc.plan.clocks import node_clocks
 from vsc.plan.words import duration, window
 
 __all__ = ["physical"]
@@ -14,7 +15,12 @@ __all__ = ["physical"]
 def physical(plan: Plan) -> Drawing:
     """Draws stages as bands, repartitions and broadcasts as distinct arrows, and the reason of a status as tooltip."""
     numbers = {node.name: number for number, node in enumerate(plan.nodes)}
-    boxes = [_box(plan.nodes[numbers[name]], numbers[name], stage) for stage in plan.stages for name in stage.nodes]
+    holds = {name: clock.hold for name, clock in node_clocks(plan).items()} if plan.clock == "input" else {}
+    boxes = [
+        _box(plan.nodes[numbers[name]], numbers[name], stage, holds.get(name, 0))
+        for stage in plan.stages
+        for name in stage.nodes
+    ]
     last = len(plan.stages)
     boxes += (
         Box(f"n{numbers[node.name]}", "stream", (node.name, "dead letters"), band=last) for node in plan.dead_letters
@@ -24,11 +30,12 @@ def physical(plan: Plan) -> Drawing:
     return Drawing(plan.name, tuple(boxes), tuple(_arrows(plan, numbers)), bands)
 
 
-def _box(node: Node, number: int, stage: Stage) -> Box:
+def _box(node: Node, number: int, stage: Stage, hold: int) -> Box:
     is_global = isinstance(node.operation, Source) and node.operation.global_
     kind = "global table" if is_global else node.kind
     tooltip = "" if node.status is None else node.status.reason
-    return Box(f"n{number}_{stage.id}", kind, tuple(_lines(node, kind)), tooltip, stage.id)
+    lines = (*_lines(node, kind), *([f"clock {duration(hold)} behind"] if hold else []))
+    return Box(f"n{number}_{stage.id}", kind, lines, tooltip, stage.id)
 
 
 def _lines(node: Node, kind: str) -> Iterator[str]:

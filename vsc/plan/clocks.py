@@ -13,7 +13,7 @@ from vsc.plan.nodes import Node, Plan, Stage
 from vsc.plan.operations import Aggregate, Source
 from vsc.plan.record import record
 
-__all__ = ["NodeClock", "node_clocks", "stepping"]
+__all__ = ["NodeClock", "held_back_by", "node_clocks", "stepping"]
 
 
 @record
@@ -38,6 +38,16 @@ def node_clocks(plan: Plan) -> Mapping[str, NodeClock]:
         sources = frozenset(own).union(*(clocks[name].sources for name in node.taken))
         clocks[node.name] = NodeClock(sources, hold, _held_back(node, nodes))
     return clocks
+
+
+def held_back_by(plan: Plan, name: str, clocks: Mapping[str, NodeClock]) -> tuple[str, ...]:
+    """The nodes above `name` that make up its hold, the first one that records come to first."""
+    found: list[str] = []
+    at = plan.node(name)
+    while clocks[at.name].hold:
+        at = max(map(plan.node, at.taken), key=lambda node: clocks[node.name].hold + clocks[node.name].holds)
+        found += [at.name] if clocks[at.name].holds else []
+    return tuple(reversed(found))
 
 
 def stepping(plan: Plan, stage: Stage) -> frozenset[str]:

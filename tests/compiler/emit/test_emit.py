@@ -257,3 +257,44 @@ def test_every_form_ends_with_one_line_feed(plan: Plan) -> None:
 def test_an_svg_has_only_shapes_and_texts(plan: Plan) -> None:
     root = drawn(plan)
     assert not [e for e in root.iter() if e.tag not in {SVG + t for t in SHAPES}]
+
+
+HELD = """
+topology held (clock = '{clock}');
+stream sales (sku string, country string, n int) from memory () key sku;
+stream returns (sku string, country string, n int) from memory () key sku;
+table prices (sku string, price double) from memory () key sku materialize versioned (retention = 7 days);
+stream priced = left join sales with prices grace 6 hours select country, n;
+stream all_lines = merge priced, returns;
+table days = aggregate all_lines group by country window tumbling (size = 1 day, grace = 1 hour) emit final
+  select count(*) as n;
+stream changes = to_stream days;
+sink changes to console ();
+"""
+
+
+def test_what_holds_a_node_back_is_said_with_the_clock_of_the_input() -> None:
+    plan = compile_topology(HELD.format(clock="input"))
+    text = emit(plan, "topology")
+    assert text.startswith("topology held (clock = 'input')\n")
+    blocks = [block.split("\n") for block in text.split("\n\n")]
+    behind = {lines[0]: line for lines in blocks for line in lines if line.startswith("  clock")}
+    assert behind == {
+        "stream all_lines": "  clock     6 hours behind sales, returns (held back by priced 6 hours)",
+        "stream `days#rekey`": "  clock     6 hours behind sales, returns (held back by priced 6 hours)",
+        "table days": "  clock     6 hours behind sales, returns (held back by priced 6 hours)",
+        "stream changes": "  clock     1 day 7 hours behind sales, returns "
+        "(held back by priced 6 hours, days 1 day 1 hour)",
+    }
+    graph = json.loads(emit(plan, "graph"))
+    clocks = {node["name"]: node["clock"] for node in graph["nodes"]}
+    assert graph["clock"] == "input"
+    assert clocks["days"] == {"sources": ["returns", "sales"], "hold_ms": 21_600_000, "holds_ms": 90_000_000}
+    assert "clock 1 day 7 hours behind" in emit(plan, "mermaid", as_it_runs=True)
+
+
+def test_the_clock_of_records_says_nothing_of_holds() -> None:
+    plan = compile_topology(HELD.format(clock="records"))
+    assert emit(plan, "topology").startswith("topology held\n")
+    assert "behind" not in emit(plan, "topology") + emit(plan, "mermaid", as_it_runs=True)
+    assert json.loads(emit(plan, "graph"))["clock"] == "records"
