@@ -194,6 +194,8 @@ _WARNINGS = {
     "VSC344": "a record in too many windows",
     "VSC345": "a key that is null where a left join found nothing",
     "VSC401": "a history without a time",
+    "VSC404": "a grace that is shorter than records are held back",
+    "VSC405": "a bound that makes results depend on the number of partitions",
 }
 
 CODES: dict[str, Code] = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 from vsc.compiler import syntax
 from vsc.compiler.lower.travel import added_name, columns_read, rekeyed, travelling
 from vsc.compiler.passes.check import CheckedTopology
-from vsc.compiler.passes.keys import under_key
+from vsc.compiler.passes.keys import is_key, under_key
 from vsc.compiler.passes.shapes import Shape
 from vsc.plan import Aggregate, Column, GroupChanges, Node, Schema
-from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.types import BOOLEAN
 
 __all__ = ["aggregate"]
@@ -26,7 +25,7 @@ def aggregate(
     schema = checked.shapes[read].schema
     window = checked.windows.tables.get(name)
     final = operation.window is not None and operation.window.emit == "final"
-    if [item.expr for item in shape.group] == [ColumnExpr(0, c.name, c.type) for c in schema.key]:
+    if is_key(shape.group, schema):
         return (), Aggregate("stream", schema, shape.calls, shape.items, window, final), read
     moved = rekeyed(checked, name, under_key(schema, shape.group), read, used)
     return (moved,), Aggregate("stream", moved.schema, shape.calls, shape.items, window, final), moved.name

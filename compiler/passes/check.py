@@ -7,13 +7,14 @@ from dataclasses import dataclass, fields
 
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Finding
-from vsc.compiler.passes.clock import check_clock
+from vsc.compiler.passes.clock import DEFAULT_CLOCK, check_clock
 from vsc.compiler.passes.connectors import Connectors, check_connectors
 from vsc.compiler.passes.cycles import check_cycles
 from vsc.compiler.passes.dead_letters import check_dead_letters
 from vsc.compiler.passes.formats import check_formats
 from vsc.compiler.passes.histories import check_histories
 from vsc.compiler.passes.kinds import Kinds, check_kinds
+from vsc.compiler.passes.lateness import check_lateness
 from vsc.compiler.passes.nulls import check_nulls
 from vsc.compiler.passes.places import check_places
 from vsc.compiler.passes.reserved import check_reserved
@@ -99,6 +100,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_zones(topology, shapes, connectors.sources),
         *check_usage(topology, order),
         *check_dead_letters(topology, kinds, stores),
+        *check_lateness(topology, order, clock or DEFAULT_CLOCK, kinds, shapes, stores, windows, suppressed),
     )  # fmt: skip
     found = Survey(source, topology, clock, order, kinds, shapes, stores, statuses, connectors, windows, suppressed)
     return found, _certain(topology, findings)

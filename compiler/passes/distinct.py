@@ -9,12 +9,11 @@ from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.expressions import Scope, type_expression
 from vsc.compiler.passes.columns import key_type_problem
-from vsc.compiler.passes.keys import under_key
+from vsc.compiler.passes.keys import is_key, under_key
 from vsc.compiler.passes.options import too_long
 from vsc.compiler.passes.shapes import Shape, ShapeResult
 from vsc.compiler.source import SourceFile
 from vsc.plan import Item, Schema
-from vsc.plan.expressions import Column
 from vsc.plan.operations import Distinct
 from vsc.plan.words import article
 
@@ -38,7 +37,7 @@ def distinct_shape(pass_: Any, operation: syntax.Distinct, schema: Schema, scope
         assert isinstance(operation.grace.duration, syntax.Duration)
         grace = operation.grace.duration.milliseconds
     rekeyed = None
-    if by and [item.expr for item in by] != [Column(0, c.name, c.type) for c in schema.key]:
+    if by and not is_key(by, schema):
         rekeyed = under_key(schema, by)
     distinct = Distinct(operation.within.milliseconds, grace, rekeyed is not None)
     return Shape(schema, distinct, rekeyed=rekeyed), []

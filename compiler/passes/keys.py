@@ -21,7 +21,7 @@ from vsc.plan.expressions import Expr
 from vsc.plan.record import record
 from vsc.plan.words import article
 
-__all__ = ["JoinKey", "declared_key", "equal_keys", "join_on", "new_key", "under_key"]
+__all__ = ["JoinKey", "declared_key", "equal_keys", "is_key", "join_on", "new_key", "under_key"]
 
 
 @record
@@ -34,6 +34,11 @@ class JoinKey:
     columns: tuple[Column, ...]
     on: tuple[Item, ...] = ()
     complete: bool = True
+
+
+def is_key(items: Sequence[Item], schema: Schema) -> bool:
+    """Whether `items` are the columns of the key as they are, so that under them records stay where they are."""
+    return [item.expr for item in items] == [ColumnExpr(0, column.name, column.type) for column in schema.key]
 
 
 def declared_key(source: syntax.SourceDecl) -> tuple[tuple[str, ...], list[Finding]]:
