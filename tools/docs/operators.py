@@ -1,4 +1,5 @@
-"""Runs the examples on the pages of the operators, and writes their tables: ``python -m tools.docs.operators``.
+"""Runs the examples on the pages of the operators and of time, and writes their tables: ``python -m
+tools.docs.operators``.
 
 An example is a topology and, below it, a comment with the records that it is fed::
 
@@ -10,7 +11,8 @@ An example is a topology and, below it, a comment with the records that it is fe
 
 Each line has the values of a source's columns, as declared, or the key and the time of a row to delete. ``run both
 NODE`` runs the topology a second time with its stores unversioned. The table goes between the comment and ``<!-- end
--->``: what each record made NODE emit, and what was counted. A test says when a table is out of date.
+-->``: what each record made NODE emit, and what was counted. ``run NODE, NODE`` shows several nodes. A test says when a
+table is out of date.
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ import yaml
 from vsc.plan.nodes import Source
 from vsc.testing import Record, TopologyTestDriver
 
-__all__ = ["FOLDER", "pages"]
+__all__ = ["pages"]
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "operators"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = (*sorted((DOCS / "operators").glob("*.md")), DOCS / "time.md")
 _EXAMPLE = re.compile(
-    r"^```vdsl\n(?P<topology>(?:(?!^```).)*)^```\n\n(?P<comment><!-- run (?P<both>both )?(?P<node>\w+)\n"
+    r"^```vdsl\n(?P<topology>(?:(?!^```).)*)^```\n\n(?P<comment><!-- run (?P<both>both )?(?P<nodes>\w+(?:, \w+)*)\n"
     r"(?P<input>.*?)-->\n).*?^<!-- end -->\n",
     re.MULTILINE | re.DOTALL,
 )
@@ -37,18 +40,19 @@ _EXAMPLE = re.compile(
 
 def pages() -> dict[Path, str]:
     """The pages as they should be."""
-    return {path: _EXAMPLE.sub(_run, path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.md"))}
+    return {path: _EXAMPLE.sub(_run, path.read_text(encoding="utf-8")) for path in PAGES}
 
 
 def _run(example: re.Match[str]) -> str:
-    topology, node, given = example["topology"], example["node"], example["input"].splitlines()
-    texts = {f"`{node}`": topology}
+    topology, nodes, given = example["topology"], example["nodes"].split(", "), example["input"].splitlines()
+    runs = {f"`{node}`": (topology, node) for node in nodes}
     if example["both"]:
         unversioned = re.sub(r"versioned \([^)]*\)", "unversioned", topology)
         assert unversioned != topology, f"nothing is versioned:\n{topology}"
-        texts = {f"`{node}`, versioned": topology, f"`{node}`, unversioned": unversioned}
-    columns = [list(_answers(text, node, given)) for text in texts.values()]
-    table = [f"| in | {' | '.join(texts)} |", "|---|" + "---|" * len(texts)]
+        stores = {"versioned": topology, "unversioned": unversioned}
+        runs = {f"`{node}`, {kind}": (text, node) for node in nodes for kind, text in stores.items()}
+    columns = [list(_answers(text, node, given)) for text, node in runs.values()]
+    table = [f"| in | {' | '.join(runs)} |", "|---|" + "---|" * len(runs)]
     table += [
         f"| `{line}` |" + "".join(f" {cell} |" if cell else " |" for cell in cells)
         for line, *cells in zip(given, *columns, strict=True)
