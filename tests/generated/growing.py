@@ -14,7 +14,10 @@ __all__ = ["Growing", "Sizes", "both", "copied", "scope_of"]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of what: ranges, ends included. `keys`: which there are, `failing`: how many items may well fail."""
+    """How much of what: ranges, ends included. `keys`: which there are, `failing`: how many items may well fail.
+
+    `bounded`: what is held back may have bounds that let it out early.
+    """
 
     tables: tuple[int, int] = (1, 2)
     streams: tuple[int, int] = (1, 2)
@@ -23,6 +26,7 @@ class Sizes:
     columns: tuple[int, int] = (1, 4)
     keys: tuple[tuple[Column, ...], ...] = KEYS
     failing: float = 0
+    bounded: bool = True
 
 
 @dataclass

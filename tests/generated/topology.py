@@ -164,6 +164,7 @@ class _Operations(Growing):
             text = f"suppress {node.name} until window closes{bound}"
         else:
             bound = self.rng.choice(("", "", " (max_records = 2)", " (max_bytes = 60, when_full = 'emit')"))
+            bound = bound if self.sizes.bounded else ""
             text = f"suppress {node.name} until time limit {self.rng.choice((0, 3, 12))} ms{bound}"
         self._add(node, "table", text, node.key, node.value, window=node.window)
 

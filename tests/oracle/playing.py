@@ -24,7 +24,7 @@ from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.records import Batch, Metrics, Origin
 from vsc.runtime.values import from_python, to_array
 
-__all__ = ["Deleted", "Outcome", "Played", "by_key", "chunks", "difference", "oracle", "shipped"]
+__all__ = ["Deleted", "Outcome", "Played", "by_key", "chunks", "difference", "oracle", "shipped", "shown_records"]
 
 Epochs = Sequence[Sequence[EpochRow]]
 Outcome = dict[str, list[tuple[Any, ...]]]
@@ -52,7 +52,7 @@ class Played:
     @cached_property
     def outcome(self) -> Outcome:
         """What came out, to be compared."""
-        return {name: [row for batch in found for row in _shown(batch)] for name, found in self.batches.items()}
+        return {name: [row for batch in found for row in shown_records(batch)] for name, found in self.batches.items()}
 
 
 def oracle(
@@ -219,7 +219,8 @@ class _Play:
             self._batches.setdefault(name, []).append(batch)
 
 
-def _shown(batch: Batch) -> list[tuple[Any, ...]]:
+def shown_records(batch: Batch) -> list[tuple[Any, ...]]:
+    """The records of a batch: key columns, event time, value columns or None, as in an `Outcome`."""
     keys = [c.to_pylist() for c in batch.keys]
     values = [c.to_pylist() for c in batch.values]
     count = len(batch)

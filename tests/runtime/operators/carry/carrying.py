@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.oracle import Stores, by_key, chunks
 from tests.oracle.epochs import EpochRow
-from tests.oracle.playing import _shown
+from tests.oracle.playing import shown_records
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.local import LocalRuntime
@@ -58,10 +58,10 @@ def run(
     runtime = LocalRuntime(plan, stores, shown, partitions, RunOptions(on_error="drop"), later_stage)
     sent: dict[str, list[Any]] = {}
     for rows in epochs:
-        sent = {name: _shown(batch) for name, batch in runtime.process(chunks(plan, rows)).items()}
+        sent = {name: shown_records(batch) for name, batch in runtime.process(chunks(plan, rows)).items()}
     if drain:
         for name, batch in runtime.drain().items():
-            sent[name] = sent.get(name, []) + _shown(batch)
+            sent[name] = sent.get(name, []) + shown_records(batch)
     return {name: by_key(records) for name, records in sent.items()}
 
 

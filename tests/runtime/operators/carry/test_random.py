@@ -16,7 +16,7 @@ from tests.generated.seeds import seeds
 from tests.generated.shapes import Generated
 from tests.generated.topology import Sizes, generate
 from tests.oracle import Stores, by_key, chunks
-from tests.oracle.playing import _shown
+from tests.oracle.playing import shown_records
 from tests.runtime.operators.carry.carrying import SENT, carried, compiled, content
 from tests.runtime.operators.carry.test_waiting import Waits
 from vsc.changes import Verdict, compare
@@ -42,7 +42,7 @@ def played(
     given = [runtime.process(chunks(plan, [row for row in rows if row.source in known])) for rows in epochs]
     for sent in [*given, *([runtime.drain()] if drain else [])]:
         for name, batch in sent.items():
-            found.setdefault(name, []).extend(_shown(batch))
+            found.setdefault(name, []).extend(shown_records(batch))
     return {name: by_key(records) for name, records in found.items()}
 
 
