@@ -17,7 +17,8 @@ READY_MUTANTS := $(MUTANTS)/.ready
 INPUTS := pyproject.toml constraints.txt Makefile
 
 # What `make thorough-long` asks of the tests with the marker `long`; without these variables they do little.
-LONG := VSC_KILLS=10 VSC_BROKER_KILLS=4 VSC_SPARK_TOPOLOGIES=40 VSC_TOPOLOGIES=400 VSC_EXPRESSIONS=20 VSC_CSV_FILES=20000
+LONG := VSC_KILLS=10 VSC_BROKER_KILLS=4 VSC_SPARK_TOPOLOGIES=40 VSC_TOPOLOGIES=400 VSC_PARTITIONS=400 \
+	VSC_EXPRESSIONS=20 VSC_CSV_FILES=20000
 
 # Each process would compile the tests again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -37,7 +38,7 @@ help:
 	@echo 'make check   lint, types, architecture, and the quick tests that need no JVM'
 	@echo 'make newest  the tests of what differs between releases of Spark, on pyspark $(PYSPARK_NEWEST)'
 	@echo 'make thorough-long  more kills, random topologies and files than the tests try otherwise'
-	@echo 'make soak    kill -9 at random points, 50 times; options in SOAK, such as SOAK="--kills 5"'
+	@echo 'make soak    1,000 random topologies; then kill -9 at random points, 50 times; options in SOAK, such as SOAK="--kills 5"'
 	@echo 'make coverage  the lines and branches that tests reach, Spark workers too; without Spark: coverage-driver'
 	@echo 'make mutants   which small changes of the code no test notices; options in MUTATE'
 	@echo 'make bench   the benchmarks, on pyspark $(PYSPARK_NEWEST)'
@@ -102,6 +103,7 @@ newest: $(READY_NEWEST)
 	$(NEWEST)/bin/python $(ON_SPARK) -m release
 
 soak: $(READY)
+	$(BIN)/python -m tests.generated 0:1000 partitions
 	$(BIN)/python -m soak $(SOAK)
 
 # A worker process saves what it has measured as it ends, so it ends with its task: tools/coverage/spark-defaults.conf.

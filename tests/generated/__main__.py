@@ -1,5 +1,9 @@
-"""``python -m tests.generated SEED``: see `tests.generated.case`."""
+"""``python -m tests.generated SEED``: see `tests.generated.case`; ``SEED partitions``: `tests.generated.shrinking`."""
 
-from tests.generated.case import main
+import sys
 
-main()
+from tests.generated import case, shrinking
+
+if sys.argv[2:3] == ["partitions"]:
+    sys.exit(shrinking.main(sys.argv[1:]))
+case.main()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -32,9 +32,13 @@ from vsc.runtime.operators.views.catalog import open_view, stores_of
 from vsc.runtime.records import Batch
 from vsc.runtime.values import to_values
 
-__all__ = ["Case", "Found"]
+__all__ = ["Case", "Found", "Run"]
 
-SIZES = Sizes(bounded=False)
+SIZES = (
+    Sizes(bounded=False),
+    Sizes(bounded=False),
+    Sizes(tables=(1, 3), streams=(1, 3), derived=(6, 14), columns=(1, 2), bounded=False),
+)
 RECORDS = RecordSizes(epochs=(1, 5), parts=(0, 3), rows=(0, 12))
 AHEAD = 1
 """How far ahead of the run's clock rows may be, in ms, where there is one."""
@@ -77,7 +81,7 @@ class Case:
     def of(cls, seed: int, clock: Clock = "input") -> Case:
         """The case of a seed."""
         rng = random.Random(seed)
-        topology = generate(rng, SIZES)
+        topology = generate(rng, rng.choice(SIZES))
         sizes = replace(RECORDS, keys=rng.choice((3, 7)), hot=rng.choice((0, 0.2)), steps=rng.choice(STEPS))
         epochs = history(rng, topology, sizes)
         partitions = [rng.randint(2, 8)] * len(epochs)
@@ -97,10 +101,14 @@ class Case:
 
     def difference(self) -> str:
         """What differs from one partition that takes the rows one by one."""
-        expected = _Run(self, self.one_by_one(), (), ())
-        found = _Run(self, self.epochs, self.partitions, self.restarts)
-        keys = {name: {**found.keys.get(name, {}), **keys} for name, keys in expected.keys.items()}
+        single = self.one_by_one() or [[]]
+        expected, found = Run(self, single, [1] * len(single)), Run(self, self.epochs, self.partitions, self.restarts)
+        keys = {name: expected.keys[name] | found.keys[name] for name in expected.keys | found.keys}
         return found.found(keys).difference(expected.found(keys))
+
+    def records(self) -> dict[str, list[Any]]:
+        """By node its records, in order: key and value columns as text, and the event time between them."""
+        return Run(self, self.epochs, self.partitions, self.restarts).records
 
     def one_by_one(self) -> History:
         """An epoch for each row, in the order of D12."""
@@ -111,24 +119,21 @@ class Case:
         return row._replace(timestamp=None) if early else row
 
 
-class _Run:
-    """A case as it is run. `keys`: by node, those of its records, by their text."""
+class Run:
+    """A case as it is run. `records`: see `Case.records`; `keys`: by node, those of its records, by their text."""
 
-    def __init__(self, case: Case, epochs: History, partitions: Sequence[int], restarts: Sequence[bool]) -> None:
+    def __init__(self, case: Case, epochs: History, partitions: Sequence[int], restarts: Sequence[bool] = ()) -> None:
         self._case, self._plan = case, case.plan
         self._stores, self._metrics = Stores(), Metrics()
-        self._records: dict[str, list[Any]] = defaultdict(list)
+        self.records: dict[str, list[Any]] = defaultdict(list)
         self.keys: dict[str, dict[str, Any]] = defaultdict(dict)
-        counts = partitions or [1] * len(epochs)
-        self._runtime = self._started(counts[0] if counts else 1)
+        self._partitions, self._runtime = partitions[0], self._started(partitions[0], {})
         for number, epoch in enumerate(epochs):
-            before, after = counts[max(0, number - 1)], counts[number]
-            if before != after:
-                self._stores = carried(self._plan, self._plan, self._stores, before, after)
-            if before != after or (restarts and restarts[number]):
-                self._runtime = self._started(after)
+            if partitions[number] != self._partitions:
+                self._upgrade(partitions[number])
+            elif restarts and restarts[number]:
+                self._runtime = self._started(self._partitions, self._runtime.starts)
             self._collect(self._runtime.process(chunks(self._plan, epoch)))
-        self._partitions = counts[-1] if counts else 1
         self._held = self._content()
         if case.drain:
             self._collect(self._runtime.drain())
@@ -137,11 +142,14 @@ class _Run:
     def found(self, keys: dict[str, dict[str, Any]]) -> Found:
         """What came of it; `keys`: by node, those to look up."""
         counters = {k: v for k, v in self._metrics.as_dict().items() if k != HELD_RECORDS}
-        records = {name: by_key(found) for name, found in self._records.items()}
+        records = {name: by_key(found) for name, found in self.records.items()}
         return Found(records, counters, self._held, self._answers(keys))
 
-    def _started(self, partitions: int) -> LocalRuntime:
-        starts = self._runtime.starts if hasattr(self, "_runtime") else {}
+    def _upgrade(self, partitions: int) -> None:
+        self._stores = carried(self._plan, self._plan, self._stores, self._partitions, partitions)
+        self._partitions, self._runtime = partitions, self._started(partitions, self._runtime.starts)
+
+    def _started(self, partitions: int, starts: Mapping[str, int]) -> LocalRuntime:
         nodes = [node.name for node in self._plan.nodes if node.part_of is None]
         options = RunOptions(on_error="drop", now=self._case.now)
         runtime = LocalRuntime(self._plan, self._stores, nodes, partitions, options, starts=starts)
@@ -150,7 +158,7 @@ class _Run:
 
     def _collect(self, batches: dict[str, Batch]) -> None:
         for name, batch in batches.items():
-            self._records[name] += shown_records(batch)
+            self.records[name] += shown_records(batch)
             columns = [to_values(a, c.type) for a, c in zip(batch.keys, batch.schema.key, strict=True)]
             self.keys[name].update((repr(key), key) for key in zip(*columns, strict=True))
 
@@ -161,8 +169,8 @@ class _Run:
             for partition in range(1 if store.replicated else self._partitions):
                 kv = self._stores(store.stage, partition)
                 view = open_view(self._plan, store, kv, self._runtime.starts)
-                rows = view.answer(Question(history=store.is_table))
-                found[f"{store.name} in stage {store.stage}"] += [repr((e.key, str(e.status), e.value, e.extra)) for e in rows]
+                rows = [(e.key, str(e.status), e.value, e.extra) for e in view.answer(Question(history=store.is_table))]
+                found[f"{store.name} in stage {store.stage}"] += map(repr, rows)
         return {name: sorted(rows) for name, rows in found.items()}
 
     def _answers(self, keys: dict[str, dict[str, Any]]) -> dict[str, list[Any]]:
