@@ -16,7 +16,7 @@ __all__ = ["Growing", "Sizes", "both", "copied", "scope_of"]
 class Sizes:
     """How much of what: ranges, ends included. `keys`: which there are, `failing`: how many items may well fail.
 
-    `bounded`: what is held back may have bounds that let it out early.
+    `bounded`: a `suppress` may have bounds that make it emit early.
     """
 
     tables: tuple[int, int] = (1, 2)

@@ -2,7 +2,7 @@
 
 A case is a topology, its input cut into epochs, and how they are run: on how many partitions each (another number is an
 upgrade in between), after a restart or not, to the end of the input or not. `Case.difference` compares it with one
-partition that takes the rows one by one, as the test driver does. What bounds in records or bytes let out is a
+partition that takes the rows one by one, as the test driver does. What bounds in records or bytes emit is a
 partition's own, so no case has them.
 """
 
