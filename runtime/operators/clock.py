@@ -120,8 +120,12 @@ class InputClock:
         return self._start(self._nodes[name].sources) - self._nodes[name].hold
 
     def horizon(self, name: str) -> int:
-        """The lowest clock by which the table of node `name` is still asked."""
+        """The lowest clock by which the table of node `name` is still asked, in this batch or later."""
         return min(map(self.start, (name, *self._askers.get(name, ()))))
+
+    def horizon_after(self, name: str) -> int:
+        """The same after this batch."""
+        return self.horizon(name) if self._askers.get(name) else self.end(name)[1]
 
     def timing(self, name: str, at: Moments, before: int) -> Timing:
         """The clock of node `name` through these events; never below what it showed `before`."""
@@ -148,7 +152,7 @@ class InputClock:
         if moment is None or not len(moment):
             return first
         # What an earlier node has released at the very same moment comes before.
-        earlier = (moment[:, 0] < _STEP) & (moment[:, 1] <= self._places[name])
+        earlier = (moment[:, 0] < _STEP) & (moment[:, 1] < self._places[name])
         later = np.append(np.where(earlier, len(earlier), np.arange(len(earlier))), len(earlier))
         later = np.minimum.accumulate(later[::-1])[::-1]
         passing: Int64s = np.minimum(later[first], np.searchsorted(running, due, side="right"))
@@ -157,10 +161,26 @@ class InputClock:
     def released(self, name: str, cause: Int64s, clock: Int64s, keys: Sequence[bytes]) -> Moments:
         """The moments of what node `name` releases before these causes, in that order; `keys`: of each."""
         known = self._keys.setdefault(name, [])
-        begun = sum(map(len, known))
-        known.append(_columns(clock, keys))
+        begun, columns = sum(map(len, known)), _columns(clock, keys)
+        known.append(columns)
         turn = np.arange(begun, begun + len(cause), dtype=np.int64)
+        cause = self._beside_copy(name, cause, clock, columns)
         return self._routes.released_at(name, cause, clock, self._places[name], turn)
+
+    def _beside_copy(self, name: str, cause: Int64s, clock: Int64s, columns: Int64s) -> Int64s:
+        """The causes, behind what the same node has released in an earlier stage, where a copy of it is, for keys that
+        come before these."""
+        moment, place = self._order.moment, self._places[name]
+        if moment is None or not ((moment[:, 0] < _STEP) & (moment[:, 1] == place)).any():
+            return cause
+        moved = cause.copy()
+        for row, (at, when, own) in enumerate(zip(cause.tolist(), clock.tolist(), columns.tolist(), strict=True)):
+            while (
+                at < len(moment) and moment[at, 0] == when and moment[at, 1] == place and moment[at, 2:].tolist() < own
+            ):
+                at += 1
+            moved[row] = at
+        return moved
 
     def order_of(self, at: Moments) -> tuple[Order, Int64s]:
         """The places of events in the order of records, and a number for each: the same for those of one record, or of
@@ -269,13 +289,14 @@ def end_of_input() -> Batch:
 def _columns(clock: Int64s, keys: Sequence[bytes]) -> Int64s:
     """The columns of moments from the third on: of each key its first bytes and a hash, then its old place."""
     columns = np.zeros((len(keys), RELEASED - 2), dtype=np.int64)
-    before: tuple[int, bytes] | None = None
-    for row, (when, key) in enumerate(zip(clock.tolist(), keys, strict=True)):
-        first = np.frombuffer(key[:_PREFIX].ljust(_PREFIX, b"\0"), dtype=">u8").astype(np.uint64) ^ _SIGN
-        columns[row, :2] = first.view(np.int64)
-        columns[row, 2] = len(key) if len(key) <= _PREFIX else _hashed(key)
-        columns[row, 3] = columns[row - 1, 3] + 1 if before == (when, key) else 0
-        before = when, key
+    first = np.frombuffer(b"".join([key[:_PREFIX].ljust(_PREFIX, b"\0") for key in keys]), dtype=">u8")
+    columns[:, :2] = (first.astype(np.uint64) ^ _SIGN).view(np.int64).reshape(-1, 2)
+    columns[:, 2] = np.fromiter(map(len, keys), np.int64, len(keys))
+    for row in np.flatnonzero(columns[:, 2] > _PREFIX).tolist():
+        columns[row, 2] = _hashed(keys[row])
+    if len(keys):
+        begins = (clock[1:] != clock[:-1]) | (columns[1:, :3] != columns[:-1, :3]).any(axis=1)
+        columns[:, 3] = turns(np.cumsum(np.append(True, begins))) - 1
     return columns
 
 

@@ -134,9 +134,9 @@ class Site:
         return None if clock is None else clock.at(self.asker or self.node.name, flow.at)
 
     def horizon(self) -> int | None:
-        """The lowest clock by which the node's table is still asked, from now on; None: its own stream time decides."""
+        """The lowest clock by which the node's table is asked after this batch; None: its own stream time decides."""
         clock = self.batch.clock
-        return None if clock is None else clock.horizon(self.node.name)
+        return None if clock is None else clock.horizon_after(self.node.name)
 
     def nothing(self) -> Flow:
         """No records of the node's first input."""
