@@ -16,6 +16,7 @@ from vsc.plan.clocks import node_clocks, stepping
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.in_step import Input
 from vsc.runtime.operators.layout import handed_on
+from vsc.runtime.records import DRAIN
 from vsc.runtime.state.waiting import STEPS
 
 __all__ = ["StepsTo", "gone_on", "of_sources", "stages_in_step", "steps_to"]
@@ -63,23 +64,23 @@ def steps_to(plan: Plan) -> dict[str, StepsTo]:
 
 
 def gone_on(portion: Sequence[Input]) -> dict[str, int]:
-    """By source, the highest time of the steps in a portion."""
+    """By source, the highest time of the steps in a portion, without the end of the input."""
     found: dict[str, int] = {}
     for node, batch in portion:
         if node == STEPS:
             for number, origin in enumerate(batch.origins):
                 times = batch.order.time[batch.order.origin == number]
-                if len(times):
+                if len(times) and origin.source != DRAIN:
                     found[origin.source] = max(int(times.max()), found.get(origin.source, -1))
     return found
 
 
 def of_sources(portion: Sequence[Input], sources: frozenset[str]) -> list[Input]:
-    """The portion with the steps of `sources` only."""
-    found = []
+    """The portion with the steps of `sources` and the end of the input only."""
+    found, taken = [], {*sources, DRAIN}
     for node, batch in portion:
-        if node == STEPS and not all(origin.source in sources for origin in batch.origins):
-            chosen = np.array([origin.source in sources for origin in batch.origins], dtype=np.bool_)
+        if node == STEPS and not all(origin.source in taken for origin in batch.origins):
+            chosen = np.array([origin.source in taken for origin in batch.origins], dtype=np.bool_)
             batch = batch.filter(chosen[batch.order.origin])
         if len(batch):
             found.append((node, batch))

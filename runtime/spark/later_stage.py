@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from pyspark import TaskContext
@@ -20,6 +20,7 @@ from pyspark import TaskContext
 from vsc.plan.clocks import stepping
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import LocalStoreError
+from vsc.runtime.operators.clock import end_of_input
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.former import lift
 from vsc.runtime.operators.in_step import InStep
@@ -205,23 +206,24 @@ class LaterStageTask:
         told, pace = [row.payload for row in rows if not row.port], Pace.here()
         clock, steps_on = dict(pace.starts), stepping(self.plan, self.plan.stages[self.stage])
         drain = any(map(is_drain, told))
-        by_input: dict[str, Any] = {"starts": clock} if self.plan.clock == "input" else {}
         frontier = None
         if not drain and self.stage in stages_in_step(self.plan):
             ranks = {node.name: node.source.rank for node in self.plan.sources}
             frontier = pace.frontier(ranks, clocks(told))
-        for number, portion in enumerate(in_step.portions([self._input(row) for row in rows if row.port], frontier)):
+        inputs = [self._input(row) for row in rows if row.port]
+        ends_by_step = drain and self.plan.clock == "input"  # together with what earlier stages emit at the end
+        for number, portion in enumerate(in_step.portions(inputs + [(STEPS, end_of_input())] * ends_by_step, frontier)):
             if number:
                 between()
             passed = gone_on(portion)
-            yield task.process(of_sources(portion, steps_on), **by_input)
+            yield task.process(of_sources(portion, steps_on), starts=clock)
             del portion  # before the next one is made
             for source, highest in passed.items():
                 counters.passed(source, highest)
                 clock[source] = max(highest, clock.get(source, highest))
-        if drain:
+        if drain and not ends_by_step:
             between()
-            yield task.process((), drain=True, **by_input)
+            yield task.process((), drain=True, starts=clock)
 
     def _input(self, row: WireRow) -> tuple[str, Batch]:
         if row.port == STEPS:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vsc.plan.nodes import Plan
-from vsc.plan.types import quoted_name
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.bad_rows import MaxBad
 from vsc.runtime.spark.connectors.registry import check_connectors
@@ -30,7 +29,6 @@ def check(
 
     `default_local`: paths without a scheme are on this machine.
     """
-    _check_clock(plan)
     if max_bad is not None:
         MaxBad.of(max_bad)
     spark_trigger(trigger)
@@ -42,12 +40,3 @@ def check(
     resolved = resolve_plan(plan, variables)
     check_connectors(resolved, default_local)
     return resolved
-
-
-def _check_clock(plan: Plan) -> None:
-    """Refuses the input's clock, which only the test driver has yet."""
-    if plan.clock == "input":
-        raise ConfigurationError(
-            "the clock of the input works in scenarios and in the test driver, but not yet on Spark",
-            f"write `topology {quoted_name(plan.name)} (clock = 'records');`",
-        )
