@@ -17,7 +17,7 @@ def plan(*changes: tuple[str, str]) -> Plan:
     for was, now in changes:
         assert was in text
         text = text.replace(was, now)
-    return compile_topology(text, path="t.vdsl", variables={})
+    return replace(compile_topology(text, path="t.vdsl", variables={}), clock="records", clock_implied=False)
 
 
 @pytest.mark.parametrize(
