@@ -43,7 +43,7 @@ class KeySpace:
             return np.full(rows, self.encoded([b""])[0], dtype=np.int64)
         distinct, index = self.codec.encode_columns(columns, keyless=True)
         if not self.keys:
-            self.keys = list(distinct)
+            self.keys, self._numbers = list(distinct), None
             return index
         return self.encoded(distinct)[index]
 
