@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from tools.docs import blocks, cli, functions, operators
+from tools.docs import blocks, cli, functions, operators, timeline
 from vsc.cli import main
 from vsc.compiler import check_topology
 from vsc.scenario import load, play
@@ -82,7 +82,7 @@ def test_a_link_leads_to_a_file_and_a_heading_in_it(page: Path) -> None:
     assert [(path.name, anchor) for path, anchor in links if anchor and anchor not in _anchors(path)] == []
 
 
-@pytest.mark.parametrize("generator", [functions, operators, cli], ids=lambda generator: generator.__name__)
+@pytest.mark.parametrize("generator", [functions, operators, cli, timeline], ids=lambda generator: generator.__name__)
 def test_generated_pages_are_current(generator: ModuleType) -> None:
     old = [path.name for path, text in generator.pages().items() if path.read_text(encoding="utf-8") != text]
     assert old == [], f"run `python -m {generator.__name__}`"

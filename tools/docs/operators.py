@@ -27,11 +27,11 @@ import yaml
 from vsc.plan.nodes import Source
 from vsc.testing import Record, TopologyTestDriver
 
-__all__ = ["pages"]
+__all__ = ["DOCS", "EXAMPLE", "feed", "pages"]
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = (*sorted((DOCS / "operators").glob("*.md")), DOCS / "time.md")
-_EXAMPLE = re.compile(
+EXAMPLE = re.compile(
     r"^```vdsl\n(?P<topology>(?:(?!^```).)*)^```\n\n(?P<comment><!-- run (?P<both>both )?(?P<nodes>\w+(?:, \w+)*)\n"
     r"(?P<input>.*?)-->\n).*?^<!-- end -->\n",
     re.MULTILINE | re.DOTALL,
@@ -40,7 +40,7 @@ _EXAMPLE = re.compile(
 
 def pages() -> dict[Path, str]:
     """The pages as they should be."""
-    return {path: _EXAMPLE.sub(_run, path.read_text(encoding="utf-8")) for path in PAGES}
+    return {path: EXAMPLE.sub(_run, path.read_text(encoding="utf-8")) for path in PAGES}
 
 
 def _run(example: re.Match[str]) -> str:
@@ -64,14 +64,15 @@ def _answers(topology: str, node: str, given: list[str]) -> Iterator[str]:
     with TopologyTestDriver(topology) as driver:
         before: dict[str, int] = {}
         for line in given:
-            _feed(driver, line)
+            feed(driver, line)
             counted = _counted(driver)
             new = [reason for reason, n in counted.items() for _ in range(n - before.get(reason, 0))]
             before = counted
             yield "<br>".join([*map(_shown, driver.read(node)), *(f"*{reason}*" for reason in new)])
 
 
-def _feed(driver: TopologyTestDriver, line: str) -> None:
+def feed(driver: TopologyTestDriver, line: str) -> None:
+    """Feeds what a line of an example says."""
     if line == "drain":
         driver.drain()
         return
