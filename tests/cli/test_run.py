@@ -83,15 +83,6 @@ def test_wrong_use_ends_with_2(arguments: str, words: str, folder: Path, capsys:
     assert not (folder / "ck").exists()
 
 
-def test_the_clock_of_the_input_is_not_there_yet(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    good = folder / "good.vdsl"
-    good.write_text(f"topology t (clock = 'input');\n{good.read_text()}")
-    assert main(["run", "good.vdsl", "--checkpoint", "ck", "--var", "in=in"]) == 2
-    err = capsys.readouterr().err
-    assert "error[VSC907]: the clock of the input works in scenarios and in the test driver, but not yet on" in err
-    assert "help: write `topology t (clock = 'records');`" in err
-
-
 @pytest.mark.parametrize(
     ("source", "sink", "words"),
     [
