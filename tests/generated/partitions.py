@@ -1,8 +1,8 @@
 """One clock (D25): what comes out, is counted and kept is the same on any number of partitions.
 
 A case is a topology, its input cut into epochs, and how they are run: on how many partitions each (another number is an
-upgrade in between), after a restart or not, to the end of the input or not. `Case.difference` compares it with one
-partition that takes the rows one by one, as the test driver does. What bounds in records or bytes emit is a
+upgrade in between), after a restart or not, with the end of the input behind it or not. `Case.difference` compares it
+with one partition that takes the rows one by one, as the test driver does. What bounds in records or bytes emit is a
 partition's own, so no case has them.
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 
 from tests.generated.case import STEPS
 from tests.generated.records import History, RecordSizes, history
+from tests.generated.shapes import ALL_KEYS, Generated
 from tests.generated.topology import Sizes, generate
 from tests.oracle import Stores, by_key, by_records, chunks
 from tests.oracle.epochs import EpochRow, order_epoch
@@ -38,6 +39,7 @@ SIZES = (
     Sizes(bounded=False),
     Sizes(bounded=False),
     Sizes(tables=(1, 3), streams=(1, 3), derived=(6, 14), columns=(1, 2), bounded=False),
+    Sizes(keys=ALL_KEYS, failing=0.2, bounded=False),
 )
 RECORDS = RecordSizes(epochs=(1, 5), parts=(0, 3), rows=(0, 12))
 AHEAD = 1
@@ -60,20 +62,21 @@ class Found:
             ours, theirs = getattr(self, kind), getattr(expected, kind)
             for name in sorted(ours.keys() | theirs.keys()):
                 if ours.get(name) != theirs.get(name):
-                    found, wanted = _apart(ours.get(name), theirs.get(name))
+                    found, wanted = _differing(ours.get(name), theirs.get(name))
                     told.append(f"{kind} of {name}\n  found    {found}\n  expected {wanted}")
         return "\n".join(told)
 
 
 @dataclass(frozen=True)
 class Case:
-    """What to run. `partitions` and `restarts` are by epoch; `now` is the run's clock, None: no row is too early."""
+    """What to run. `partitions`, `restarts` and `drains` are by epoch: a restart comes before it, the end of the input
+    behind it. `now` is the run's clock; None: no row is too early."""
 
     text: str
     epochs: History
     partitions: Sequence[int]
     restarts: Sequence[bool]
-    drain: bool = True
+    drains: Sequence[bool]
     now: int | None = None
     clock: Clock = "input"
 
@@ -83,16 +86,19 @@ class Case:
         rng = random.Random(seed)
         topology = generate(rng, rng.choice(SIZES))
         sizes = replace(RECORDS, keys=rng.choice((3, 7)), hot=rng.choice((0, 0.2)), steps=rng.choice(STEPS))
-        epochs = history(rng, topology, sizes)
+        epochs = _apart(rng, topology, history(rng, topology, sizes))
         partitions = [rng.randint(2, 8)] * len(epochs)
         if rng.random() < 0.3:
             at = rng.randrange(len(epochs))
             partitions[at:] = [rng.randint(1, 8)] * (len(epochs) - at)
         restarts = [rng.random() < 0.5 for _ in epochs]
+        drains = [rng.random() < 0.1 for _ in epochs[1:]] + [rng.random() < 0.7]
         times = sorted(row.timestamp for epoch in epochs for row in epoch if row.timestamp is not None)
         now = rng.choice(times[-10:]) if times and rng.random() < 0.2 else None
         text = topology.text(lambda source: f"memory (max_ahead = {AHEAD} ms)")
-        return cls(text, epochs, partitions, restarts, rng.random() < 0.7, now, clock)
+        if rng.random() < 0.3:
+            text += "sink dropped to memory ();\n"
+        return cls(text, epochs, partitions, restarts, drains, now, clock)
 
     @cached_property
     def plan(self) -> Plan:
@@ -101,18 +107,22 @@ class Case:
 
     def difference(self) -> str:
         """What differs from one partition that takes the rows one by one."""
-        single = self.one_by_one() or [[]]
-        expected, found = Run(self, single, [1] * len(single)), Run(self, self.epochs, self.partitions, self.restarts)
+        expected, found = Run(self.one_by_one()), Run(self)
         keys = {name: expected.keys[name] | found.keys[name] for name in expected.keys | found.keys}
         return found.found(keys).difference(expected.found(keys))
 
     def records(self) -> dict[str, list[Any]]:
         """By node its records, in order: key and value columns as text, and the event time between them."""
-        return Run(self, self.epochs, self.partitions, self.restarts).records
+        return Run(self).records
 
-    def one_by_one(self) -> History:
-        """An epoch for each row, in the order of D12."""
-        return [[row] for epoch in self.epochs for row in order_epoch(self.plan, map(self._timed, epoch))]
+    def one_by_one(self) -> Case:
+        """One partition, and an epoch for each row, in the order of D12."""
+        epochs, drains = [], []
+        for epoch, drain in zip(self.epochs, self.drains, strict=True):
+            single = [[row] for row in order_epoch(self.plan, map(self._timed, epoch))] or [[]]
+            epochs += single
+            drains += [False] * (len(single) - 1) + [drain]
+        return replace(self, epochs=epochs, partitions=[1] * len(epochs), restarts=[False] * len(epochs), drains=drains)
 
     def _timed(self, row: EpochRow) -> EpochRow:
         early = self.now is not None and row.timestamp is not None and row.timestamp > self.now + AHEAD
@@ -122,27 +132,33 @@ class Case:
 class Run:
     """A case as it is run. `records`: see `Case.records`; `keys`: by node, those of its records, by their text."""
 
-    def __init__(self, case: Case, epochs: History, partitions: Sequence[int], restarts: Sequence[bool] = ()) -> None:
+    def __init__(self, case: Case) -> None:
         self._case, self._plan = case, case.plan
         self._stores, self._metrics = Stores(), Metrics()
         self.records: dict[str, list[Any]] = defaultdict(list)
         self.keys: dict[str, dict[str, Any]] = defaultdict(dict)
-        self._partitions, self._runtime = partitions[0], self._started(partitions[0], {})
-        for number, epoch in enumerate(epochs):
-            if partitions[number] != self._partitions:
-                self._upgrade(partitions[number])
-            elif restarts and restarts[number]:
-                self._runtime = self._started(self._partitions, self._runtime.starts)
+        self._held: dict[str, list[Any]] = {}
+        self._partitions, self._runtime = case.partitions[0], self._started(case.partitions[0], {})
+        runs = zip(case.epochs, case.partitions, case.restarts, case.drains, strict=True)
+        for epoch, partitions, restart, drain in runs:
+            if partitions != self._partitions:
+                self._upgrade(partitions)
+            elif restart:
+                self._runtime = self._started(partitions, self._runtime.starts)
             self._collect(self._runtime.process(chunks(self._plan, epoch)))
-        self._held = self._content()
-        if case.drain:
-            self._collect(self._runtime.drain())
-            self._held |= {f"{name}, in the end": rows for name, rows in self._content().items()}
+            if drain:
+                self._held |= self._content("what it held")
+                self._collect(self._runtime.drain())
+        self._held |= self._content("in the end")
 
     def found(self, keys: dict[str, dict[str, Any]]) -> Found:
         """What came of it; `keys`: by node, those to look up."""
         counters = {k: v for k, v in self._metrics.as_dict().items() if k != HELD_RECORDS}
-        records = {name: by_key(found) for name, found in self.records.items()}
+        letters = {node.name for node in self._plan.dead_letters}
+        records = {
+            name: {"of all nodes": sorted(map(repr, found))} if name in letters else by_key(found)
+            for name, found in self.records.items()
+        }
         return Found(records, counters, self._held, self._answers(keys))
 
     def _upgrade(self, partitions: int) -> None:
@@ -162,15 +178,15 @@ class Run:
             columns = [to_values(a, c.type) for a, c in zip(batch.keys, batch.schema.key, strict=True)]
             self.keys[name].update((repr(key), key) for key in zip(*columns, strict=True))
 
-    def _content(self) -> dict[str, list[Any]]:
-        """The rows of each store, whatever the partitions."""
+    def _content(self, when: str) -> dict[str, list[Any]]:
+        """The rows of each store, whatever the partitions; of several drains those before the last one count."""
         found: dict[str, list[Any]] = defaultdict(list)
         for store in stores_of(self._plan):
             for partition in range(1 if store.replicated else self._partitions):
                 kv = self._stores(store.stage, partition)
                 view = open_view(self._plan, store, kv, self._runtime.starts)
                 rows = [(e.key, str(e.status), e.value, e.extra) for e in view.answer(Question(history=store.is_table))]
-                found[f"{store.name} in stage {store.stage}"] += map(repr, rows)
+                found[f"{store.name} in stage {store.stage}, {when}"] += map(repr, rows)
         return {name: sorted(rows) for name, rows in found.items()}
 
     def _answers(self, keys: dict[str, dict[str, Any]]) -> dict[str, list[Any]]:
@@ -185,7 +201,21 @@ class Run:
                 yield repr((key, f"as of {time}", str(entry.status), entry.value, entry.extra))
 
 
-def _apart(found: Any, expected: Any) -> tuple[Any, Any]:
+def _apart(rng: random.Random, topology: Generated, epochs: History) -> History:
+    """The epochs; now and then the times of each source are behind or ahead of those of the others."""
+    if rng.random() < 0.7:
+        return epochs
+    ahead = {source.name: rng.choice((0, 0, 7, 40)) for source in topology.sources}
+    return [[_later(row, ahead[row.source]) for row in epoch] for epoch in epochs]
+
+
+def _later(row: EpochRow, by: int) -> EpochRow:
+    if row.timestamp is None:
+        return row
+    return row._replace(row={**row.row, "at": row.timestamp + by}, timestamp=row.timestamp + by)
+
+
+def _differing(found: Any, expected: Any) -> tuple[Any, Any]:
     """The parts of two values that differ: of mappings the values, of lists what the other one has not."""
     if isinstance(found, dict) and isinstance(expected, dict):
         names = [n for n in sorted(found.keys() | expected.keys()) if found.get(n) != expected.get(n)][:3]

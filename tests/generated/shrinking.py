@@ -44,11 +44,10 @@ def shrunk(case: Case) -> Case:
 
 def told(case: Case) -> str:
     """The case as text: its topology, and the rows of each epoch."""
-    lines = [case.text, f"now {case.now}, drained at the end: {case.drain}"]
-    for number, (epoch, partitions, restart) in enumerate(
-        zip(case.epochs, case.partitions, case.restarts, strict=True)
-    ):
-        lines.append(f"epoch {number} on {partitions} partitions{', restarted' if restart else ''}")
+    lines = [case.text, f"now {case.now}"]
+    for number, epoch in enumerate(case.epochs):
+        restarted, drained = ", restarted" if case.restarts[number] else "", ", drained" if case.drains[number] else ""
+        lines.append(f"epoch {number} on {case.partitions[number]} partitions{restarted}{drained}")
         lines += [f"  {row.source} {row.part} {row.offset} {row.row}" for row in epoch]
     return "\n".join(lines)
 
@@ -91,9 +90,10 @@ def _fewer_epochs(case: Case) -> Iterator[Case]:
 def _joined(case: Case, number: int, rows: list[EpochRow]) -> Case:
     """Without an epoch; `rows` are those of the one before it, unless it goes with all that it has."""
     epochs = [rows or epoch if i == number - 1 else epoch for i, epoch in enumerate(case.epochs) if i != number]
-    partitions = [one for i, one in enumerate(case.partitions) if i != number]
-    restarts = [one for i, one in enumerate(case.restarts) if i != number]
-    return replace(case, epochs=epochs, partitions=partitions, restarts=restarts)
+    runs = zip(case.partitions, case.restarts, case.drains, strict=True)
+    left = [run for i, run in enumerate(runs) if i != number]
+    partitions, restarts, drains = zip(*left, strict=True)
+    return replace(case, epochs=epochs, partitions=partitions, restarts=restarts, drains=drains)
 
 
 def _fewer_rows(case: Case) -> Iterator[Case]:
@@ -107,13 +107,13 @@ def _fewer_rows(case: Case) -> Iterator[Case]:
 
 
 def _plainer_runs(case: Case) -> Iterator[Case]:
-    if case.drain:
-        yield replace(case, drain=False)
     if case.now is not None:
         yield replace(case, now=None)
-    for number, restart in enumerate(case.restarts):
-        if restart:
-            yield replace(case, restarts=[r and i != number for i, r in enumerate(case.restarts)])
+    for number in range(len(case.epochs)):
+        if case.drains[number]:
+            yield replace(case, drains=[drain and i != number for i, drain in enumerate(case.drains)])
+        if case.restarts[number]:
+            yield replace(case, restarts=[restart and i != number for i, restart in enumerate(case.restarts)])
     if len(set(case.partitions)) > 1:
         for count in sorted(set(case.partitions)):
             yield replace(case, partitions=[count] * len(case.partitions))

@@ -37,18 +37,18 @@ table v = join t with u select t.at as l, u.at as r;
 sink v to memory ();
 """
     rows = [EpochRow("tu"[n % 2], "", n, {"k": "abcd"[n // 4], "at": 7 * n}, 7 * n) for n in range(16)]
-    case = Case(text.lstrip(), [rows[:5], rows[5:]], [5, 4], [True, False], now=1000, clock="records")
+    case = Case(text.lstrip(), [rows[:5], rows[5:]], [5, 4], [True, False], [False, True], now=1000, clock="records")
     small = shrunk(case)
     assert outcome(small)
     assert [len(epoch) for epoch in small.epochs] == [2]
     assert small.text.count("table") == 1
-    assert (small.drain, list(small.restarts), small.now) == (False, [False], None)
+    assert (list(small.drains), list(small.restarts), small.now) == ([False], [False], None)
 
 
 def cut(text: str, rows: Rows, partitions: int = 1, **given: Any) -> dict[str, list[Any]]:
     """What comes out if all rows are one epoch."""
     epoch = [EpochRow(source, "", offset, row, row["at"]) for offset, (source, row) in enumerate(rows)]
-    return Case(text, [epoch], [partitions], [False], **given).records()
+    return Case(text, [epoch], [partitions], [False], [True], **given).records()
 
 
 def driven(text: str, rows: Rows, node: str, partitions: int, now: int | None = None) -> list[Record]:
