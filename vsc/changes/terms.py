@@ -84,6 +84,8 @@ class Terms:
 
     def _literal(self, literal: exprs.Literal) -> int:
         value = literal.value
+        if value is None:
+            return self.of("literal", str(literal.type), "null")
         if str(literal.type).startswith("decimal") or (isinstance(value, int) and not isinstance(value, bool)):
             kind = "interval" if str(literal.type) == "interval" else "number"
             return self.of("literal", kind, str(Decimal(str(value)).normalize()))
