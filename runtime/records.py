@@ -175,6 +175,19 @@ class Order:
         return replace(self, path=path)
 
     @staticmethod
+    def concat(orders: Sequence[Order]) -> Order:
+        """All rows of `orders` (at least one), one after the other."""
+        depth = max(order.depth for order in orders)
+        released = any(order.moment is not None for order in orders)
+        return Order(
+            np.concatenate([order.time for order in orders]),
+            np.concatenate([order.origin for order in orders]),
+            np.concatenate([order.offset for order in orders]),
+            np.concatenate([order.padded(depth) for order in orders]),
+            np.concatenate([order.moments for order in orders]) if released else None,
+        )
+
+    @staticmethod
     def empty(depth: int = 0) -> Order:
         """No records."""
         none = np.zeros(0, dtype=np.int64)
@@ -334,19 +347,11 @@ def orders_together(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], Order
     """
     origins = tuple(sorted({o for b in batches for o in b.origins}, key=lambda o: o.sort_key))
     place = {o: i for i, o in enumerate(origins)}
-    indices = []
+    orders = []
     for batch in batches:
         table = np.array([place[o] for o in batch.origins], dtype=np.int32)
-        indices.append(table[batch.order.origin] if len(batch) else batch.order.origin)
-    depth = max(b.order.depth for b in batches)
-    released = any(b.order.moment is not None for b in batches)
-    return origins, Order(
-        np.concatenate([b.order.time for b in batches]),
-        np.concatenate(indices),
-        np.concatenate([b.order.offset for b in batches]),
-        np.concatenate([b.order.padded(depth) for b in batches]),
-        np.concatenate([b.order.moments for b in batches]) if released else None,
-    )
+        orders.append(replace(batch.order, origin=table[batch.order.origin]) if len(batch) else batch.order)
+    return origins, Order.concat(orders)
 
 
 def processing_order(batches: Sequence[Batch]) -> Int64s:

@@ -198,10 +198,12 @@ class InputClock:
         beyond = len(self._order)
         for name, known in self._keys.items():
             rows = np.flatnonzero(released & (at.levels[2] == self._places[name]))
-            turn, columns = self._routes.turn(at.take(rows), name), np.concatenate(known)
-            moments[rows, 0], moments[rows, 1] = at.levels[1][rows], self._places[name]
-            moments[rows, 2:] = columns[turn]
-            number[rows] = beyond + turn
+            columns = np.concatenate(known)
+            if len(rows):
+                turn = self._routes.turn(at.take(rows), name)
+                moments[rows, 0], moments[rows, 1] = at.levels[1][rows], self._places[name]
+                moments[rows, 2:] = columns[turn]
+                number[rows] = beyond + turn
             beyond += len(columns)
         return replace(order, moment=moments, path=path), number
 

@@ -25,7 +25,7 @@ from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.moments import Moments, Routes, turns
 from vsc.runtime.operators.columns.rows import rows_of
 from vsc.runtime.operators.context import NodeFailure, expression_error
-from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin
+from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin, sorted_places
 from vsc.runtime.values import to_array
 
 __all__ = ["Letters", "Losses", "Lost", "Message", "json_rows", "letters_of"]
@@ -41,9 +41,9 @@ _EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999
 class Lost:
     """Records that one node lost for one reason, and the dead-letter nodes that take them.
 
-    `cause` are the places of the records' causes among the records that entered the stage. If the cause is not a
-    record's `own` source record, because the record has waited for another one, the place where it was read is no
-    longer known. `source` is the only source that it can have come from, if only one is possible.
+    `cause` are the places of the records' causes among the records that entered the stage, `at` their moments. If the
+    cause is not a record's `own` source record, because the record has waited for another one, the place where it was
+    read is no longer known. `source` is the only source that it can have come from, if only one is possible.
     """
 
     takers: tuple[str, ...]
@@ -57,6 +57,7 @@ class Lost:
     value: Sequence[str | None]
     message: Sequence[str | None]
     raw: Sequence[str | None] | None = None
+    at: Moments | None = None
 
     def __len__(self) -> int:
         return len(self.cause)
@@ -151,9 +152,10 @@ class Losses:
         value = [row if p else None for row, p in zip(json_rows(schema.value, values, count), there, strict=True)]
         key = json_rows(schema.key, keys, count) if schema.key else [None] * count
         told = [None if message is None else message(place) for place in range(count)]
-        cause, own = self._routes.cause(flow.at.take(places)), not waited and self._letters.own(node.name)
+        at, own = flow.at.take(places), not waited and self._letters.own(node.name)
         source = self._letters.source(node.name)
-        self.found.append(Lost(takers, owner, why.value, cause, own, source, time, key, value, told))
+        cause = self._routes.cause(at)
+        self.found.append(Lost(takers, owner, why.value, cause, own, source, time, key, value, told, at=at))
 
     def failed(self, node: Node, flow: Flow, schema: Schema, failed: Failed, waited: bool = False) -> Mask:
         """Notes the failures of a flow's records at `node`; returns which are left. For the rest see `lose`."""
@@ -191,21 +193,25 @@ def json_rows(columns: Sequence[Column], arrays: Sequence[pa.Array], count: int)
     return [write(row) for row in rows_of(arrays, columns, count)]
 
 
+Placed = Callable[[Lost], tuple[Order, Int64s]]
+"""The places of lost records in the order of records, and for each a number of its cause."""
+
+
 def letters_of(
-    letters: Letters, found: Sequence[Lost], origins: tuple[Origin, ...], order: Order
+    letters: Letters, found: Sequence[Lost], origins: tuple[Origin, ...], placed: Placed
 ) -> tuple[tuple[str, Batch], ...]:
-    """The rows of lost records, by the node that takes them, in the order of their causes, which is `order`."""
+    """The rows of lost records, by the node that takes them, in the order of their causes."""
     takers = dict.fromkeys(name for lost in found for name in lost.takers)
     return tuple(
-        (name, _batch(letters, [lost for lost in found if name in lost.takers], origins, order)) for name in takers
+        (name, _batch(letters, [lost for lost in found if name in lost.takers], origins, placed)) for name in takers
     )
 
 
-def _batch(letters: Letters, found: Sequence[Lost], origins: tuple[Origin, ...], order: Order) -> Batch:
-    cause = np.concatenate([lost.cause for lost in found])
-    rows = np.argsort(cause, kind="stable")
-    cause = cause[rows]
-    at = order.take(cause)
+def _batch(letters: Letters, found: Sequence[Lost], origins: tuple[Origin, ...], placed: Placed) -> Batch:
+    orders, causes = zip(*map(placed, found), strict=True)
+    order, cause = Order.concat(orders), np.concatenate(causes)
+    rows = sorted_places(order)
+    cause, at = cause[rows], order.take(rows)
     own: list[bool] = _spread([[lost.own] * len(lost) for lost in found], rows)
     read = [origins[number] for number in at.origin.tolist()]
     positions = [

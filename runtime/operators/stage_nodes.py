@@ -18,7 +18,7 @@ from vsc.runtime.operators.clock import InputClock
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes, processing, turns
-from vsc.runtime.operators.dead_letters import Letters, Losses, letters_of
+from vsc.runtime.operators.dead_letters import Letters, Losses, Lost, letters_of
 from vsc.runtime.operators.layout import askers, hands_out
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.result import StageResult, drained
@@ -109,7 +109,13 @@ class StageNodes:
         batch.commit()
         if not self._stage.id:  # lost rows may have no time: all losses are in the order of the source partition alone
             order = replace(order, time=np.zeros_like(order.time))
-        return StageResult((*batches, *letters_of(self._letters, losses.found, origins, order)), losses.metrics)
+
+        def placed(lost: Lost) -> tuple[Order, Int64s]:
+            if lost.at is None or not self._stage.id:
+                return order.take(lost.cause), lost.cause
+            return batch.order_of(lost.at)
+
+        return StageResult((*batches, *letters_of(self._letters, losses.found, origins, placed)), losses.metrics)
 
     def _leaving(self, origins: tuple[Origin, ...], batch: StageBatch) -> tuple[tuple[str, Batch], ...]:
         leaving = [(name, batch.flows[name]) for name in self._handed_out if name in batch.flows]

@@ -79,7 +79,9 @@ class Refusals:
             self._letters.source(self._nodes[sink].name), [None] * count, [row.key for row in refused],
             [row.value for row in refused], [row.message for row in refused],
         )  # fmt: skip
-        for name, letters in letters_of(self._letters, [lost], origins, order):
+        for name, letters in letters_of(
+            self._letters, [lost], origins, lambda lost: (order.take(lost.cause), lost.cause)
+        ):
             digest = ContentDigest()
             digest.update(letters)
             for taker in (one for one in self._plan.sinks if one.node == name):
