@@ -14,11 +14,17 @@ from typing import Any
 
 from vsc.runtime.metrics import BadRow, Metrics
 from vsc.runtime.operators.source.rows import EventTimes
+from vsc.runtime.operators.views import StoreInfo
 from vsc.runtime.spark.digest import combined
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.wire import CONTROL, WireRow
 
-__all__ = ["EpochReport", "StateSize", "StoreState", "TaskCounters"]
+__all__ = ["EpochReport", "StateSize", "StoreState", "TaskCounters", "state_name"]
+
+
+def state_name(store: StoreInfo) -> str:
+    """What the state of a store is called in `StateSize.stores`."""
+    return store.name if store.canonical else f"{store.name}@{store.stage}"
 
 
 @dataclass
@@ -32,10 +38,10 @@ class StoreState:
     stream_time: int | None = None
 
     def merged(self, other: StoreState) -> StoreState:
-        """The store over both partitions: the sums, and the higher stream time."""
+        """The store over both partitions: the sums, and the lower stream time."""
         times = [t for t in (self.stream_time, other.stream_time) if t is not None]
         return StoreState(
-            self.rows + other.rows, self.bytes + other.bytes, self.held + other.held, max(times, default=None)
+            self.rows + other.rows, self.bytes + other.bytes, self.held + other.held, min(times, default=None)
         )
 
 

@@ -119,9 +119,13 @@ class JsonDisplay(Display):
         line: dict[str, Any] = {name: getattr(event, name) for name in names}
         line["metrics"] = event.metrics.as_dict()
         sources = sorted({*event.read, *event.lags})
-        line["sources"] = {n: {"rows": event.read.get(n, 0), "lag": event.lags.get(n, {})} for n in sources}
+        line["sources"] = {
+            n: {"rows": event.read.get(n, 0), "lag": event.lags.get(n, {}), "clock": event.clocks.get(n)}
+            for n in sources
+        }
         line["sinks"] = {name: {"rows": rows} for name, rows in sorted(event.written.items())}
-        line["stores"] = {name: asdict(store) for name, store in event.stores.items()}
+        behind = event.behind
+        line["stores"] = {name: {**asdict(one), "behind": behind.get(name)} for name, one in event.stores.items()}
         self._write(kind, line)
 
     def _write(self, kind: str, line: dict[str, Any]) -> None:

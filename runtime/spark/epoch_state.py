@@ -23,9 +23,12 @@ from vsc.runtime.operators.views import Question, StoreInfo
 from vsc.runtime.operators.views.catalog import find_store, stores_of
 from vsc.runtime.operators.views.question import question
 from vsc.runtime.records import partition_of
+from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import read_identity
 from vsc.runtime.spark.moved import follow_schemas
+from vsc.runtime.spark.node_clocks import NodeClocks
+from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.sealed import epochs_in
 from vsc.runtime.spark.session import read_configuration
@@ -85,13 +88,15 @@ def read_store(
 
 @dataclass(frozen=True, slots=True)
 class EpochState:
-    """What one epoch left, opened for reading."""
+    """What one epoch left, opened for reading. `clocks`: the input's clock, by source, if nodes go by it."""
 
     spark: SparkSession
     files: Files
     plan: Plan
     partitions: int
     epoch: int
+    kept: Checkpoint
+    clocks: Mapping[str, int]
 
     @classmethod
     def open(cls, spark: SparkSession, checkpoint: str, at_epoch: int | None = None) -> EpochState:
@@ -111,6 +116,8 @@ class EpochState:
                 f"epoch {epoch} is not kept in {checkpoint}: there are {epochs[0]} to {epochs[-1]}",
                 "Spark keeps the newest 100, or as many as spark.sql.streaming.minBatchesToRetain said when it ran",
             )
+        kept = Checkpoint(files, identity.id, partitions, False)
+        clocks = _clocks_after(kept, epoch) if plan.clock == "input" else {}
         with usable(CheckpointError, f"the checkpoint {checkpoint}, which was moved,", "let vsc write into its folder"):
             follow_schemas(files)
         # Spark's reader asks a coordinator that only exists once somebody has asked for the session's queries.
@@ -119,12 +126,14 @@ class EpochState:
         own = spark.newSession()
         for name, value in read_configuration().items():
             own.conf.set(name, value)
-        return cls(own, files, plan, partitions, epoch)
+        return cls(own, files, plan, partitions, epoch, kept, clocks)
 
     def rows(self, store: StoreInfo, asked: Question) -> DataFrame:
         """The answer, the encoded key in front of all others, with the names of `row_ddl`."""
         manifests = self.manifests(store.stage, self._partition(store, asked))
-        return self.asked(store.stage, manifests, partial(store_rows, self.plan, store, asked), row_ddl(store))
+        return self.asked(
+            store.stage, manifests, partial(store_rows, self.plan, store, asked, self.clocks), row_ddl(store)
+        )
 
     def columns(self, store: StoreInfo, asked: Question, limit: int | None = None) -> list[list[Any]]:
         """The answer in this process, column by column: the store's as internal values, the status, what stands beside.
@@ -146,15 +155,19 @@ class EpochState:
     def sizes(self) -> list[StoreSize]:
         """All stores with their sizes."""
         found: list[StoreSize] = []
+        clocks, sources = NodeClocks(self.plan), self.clocks or _highest(self.kept, self.epoch)
         by_stage: dict[int, list[StoreInfo]] = {}
         for store in stores_of(self.plan):
             by_stage.setdefault(store.stage, []).append(store)
         for stage, stores in by_stage.items():
             manifests = self.manifests(stage)
-            rows = self.asked(stage, manifests, partial(store_sizes, self.plan, stores), SIZES_DDL).collect()
+            ask = partial(store_sizes, self.plan, stores, self.clocks)
+            rows = self.asked(stage, manifests, ask, SIZES_DDL).collect()
             for i, store in enumerate(stores):
                 parts = sorted((r for r in rows if r.store == i), key=lambda r: int(r.partition))
-                found.append(StoreSize(store, tuple(PartSize(r.rows, r.bytes, r.stream_time) for r in parts)))
+                lowest = min((r.stream_time for r in parts if r.stream_time is not None), default=None)
+                sizes = tuple(PartSize(r.rows, r.bytes, r.stream_time) for r in parts)
+                found.append(StoreSize(store, sizes, clocks.shown(store.node, lowest, sources)))
         return found
 
     def _partition(self, store: StoreInfo, asked: Question) -> int | None:
@@ -209,3 +222,18 @@ class EpochState:
             .option("operatorId", operator).option("stateVarName", name).option("batchId", self.epoch)
             .load(self.files.root)
         )  # fmt: skip
+
+
+def _clocks_after(checkpoint: Checkpoint, epoch: int) -> dict[str, int]:
+    """How far each source had come in what had gone on after `epoch`."""
+    pace, report = checkpoint.pace(epoch), checkpoint.report(epoch)
+    return {} if pace is None or report is None else Pace.load(pace).clocks_after(report)
+
+
+def _highest(checkpoint: Checkpoint, epoch: int) -> dict[str, int]:
+    """How far each source had come in what had been read until `epoch`, as far as that is kept."""
+    found: dict[str, int] = {}
+    for report in checkpoint.reports():
+        for source, time in report.clocks.items() if report.epoch <= epoch else ():
+            found[source] = max(time, found.get(source, time))
+    return found

@@ -112,7 +112,7 @@ def _gauges(event: Batch) -> Iterator[Metric]:
         GaugeMetricFamily("vsc_state_rows", "Rows in a store", labels=["store"]),
         GaugeMetricFamily("vsc_state_bytes", "Bytes in a store, uncompressed", labels=["store"]),
         GaugeMetricFamily("vsc_held_records", "Records held in a store until stream time advances", labels=["store"]),
-        GaugeMetricFamily("vsc_stream_time_ms", "A store's highest event time", labels=["store"]),
+        GaugeMetricFamily("vsc_stream_time_ms", "A store's clock, the lowest of its partitions", labels=["store"]),
     ]
     for name, store in event.stores.items():
         values = (store.rows, store.bytes, store.held, store.stream_time)
@@ -120,6 +120,14 @@ def _gauges(event: Batch) -> Iterator[Metric]:
             if value is not None:
                 family.add_metric([name], value)
     yield from families
+    for name, label, about, times in (
+        ("vsc_source_clock_ms", "source", "How far a source has come", event.clocks),
+        ("vsc_clock_behind_ms", "store", "How far a store's clock is behind its sources", event.behind),
+    ):
+        clocks = GaugeMetricFamily(name, about, labels=[label])
+        for of, value in times.items():
+            clocks.add_metric([of], value)
+        yield clocks
     lag = GaugeMetricFamily("vsc_source_lag", "Input still to be read from a source", labels=["source", "unit"])
     for source, units in event.lags.items():
         for unit, amount in units.items():

@@ -30,7 +30,7 @@ from vsc.runtime.operators.steps import gone_on, of_sources, stages_in_step
 from vsc.runtime.operators.views.catalog import open_view, stores_of
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.control import clocks, is_drain
-from vsc.runtime.spark.counters import StateSize, StoreState, TaskCounters
+from vsc.runtime.spark.counters import StateSize, StoreState, TaskCounters, state_name
 from vsc.runtime.spark.local_folder import LocalFolders, opened, removed
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest, PartitionState, attempt_name
@@ -235,9 +235,10 @@ class LaterStageTask:
         sizes, found = updated_sizes(kv, base), {}
         for store in stores_of(self.plan):
             if store.stage == self.stage:
-                name = store.name if store.canonical else f"{store.name}@{store.stage}"
                 now = open_view(self.plan, store, kv)
-                found[name] = StoreState(*sizes.get(store_root(store.prefix), (0, 0)), now.held, now.stream_time)
+                found[state_name(store)] = StoreState(
+                    *sizes.get(store_root(store.prefix), (0, 0)), now.held, now.stream_time
+                )
         return found
 
     def _partition(self, slot: int) -> int:

@@ -47,7 +47,7 @@ def observed(frame: DataFrame) -> DataFrame:
         "state_rows": _merged(_field(stores, "rows"), _sum),
         "state_bytes": _merged(_field(stores, "bytes"), _sum),
         "held_records": _merged(_field(stores, "held"), _sum),
-        "stream_times": _merged(_field(stores, "stream_time"), F.greatest),
+        "stream_times": _merged(_field(stores, "stream_time"), F.least),
         "waiting_records": F.coalesce(F.sum(_task("state", "struct<waiting: bigint>")["waiting"]), F.lit(0)),
     }
     return frame.observe(NAME, *(metric.alias(name) for name, metric in metrics.items()))

@@ -10,13 +10,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.metrics import Dropped, Group, Metrics
-from vsc.runtime.spark.counters import EpochReport, StateSize, StoreState
+from vsc.runtime.operators.views.catalog import stores_of
+from vsc.runtime.spark.counters import EpochReport, StateSize, StoreState, state_name
+from vsc.runtime.spark.node_clocks import NodeClocks
 
 __all__ = ["Activity", "Batch", "Display", "Finished", "Lags", "Phase", "Tracker", "sink_names", "spent"]
 
@@ -49,7 +51,8 @@ class _Event:
     """What both events have: rows read and written, in all and by source and by sink, and what became of the others.
 
     `held` records wait for stream time (for their grace, their window's end, in a `suppress`), `waiting` ones for other
-    sources. `stores` and `lags` are by name, of the newest epoch.
+    sources. `stores` and `lags` are by name, of the newest epoch, as are `clocks`, the clock of each source, and
+    `behind`, how far each store's clock is behind its sources'. Both are in ms.
     """
 
     duration_ms: int
@@ -60,6 +63,8 @@ class _Event:
     written: Mapping[str, int] = field(default_factory=dict)
     stores: Mapping[str, StoreState] = field(default_factory=dict)
     lags: Lags = field(default_factory=dict)
+    clocks: Mapping[str, int] = field(default_factory=dict)
+    behind: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def input_rows(self) -> int:
@@ -112,12 +117,16 @@ class Finished(_Event):
 class Tracker:
     """Sums up a run.
 
-    `sinks` is what users call each sink, `state` what is known of the partitions from earlier runs, `started` when all
-    of it began (``time.monotonic``), Spark's start included.
+    `sinks` is what users call each sink, `nodes` the node of each store, with the clocks of all of them (None: clocks
+    are not shown), `state` and `clocks` what is known of the partitions and sources from earlier runs, `started` when
+    all of it began (``time.monotonic``), Spark's start included.
     """
 
     sinks: Mapping[str, str] = field(default_factory=dict)
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    timing: NodeClocks | None = None
     state: dict[str, StateSize] = field(default_factory=dict)
+    clocks: dict[str, int] = field(default_factory=dict)
     batches: int = 0
     metrics: Metrics = field(default_factory=Metrics)
     read: Counter[str] = field(default_factory=Counter)
@@ -129,9 +138,11 @@ class Tracker:
     @classmethod
     def after(cls, plan: Plan, reports: Iterable[EpochReport], started: float) -> Tracker:
         """A tracker of a plan's run that knows the state that earlier epochs left."""
-        tracker = cls(sink_names(plan), lags={node.name: {} for node in plan.sources}, started=started)
+        nodes = {state_name(store): store.node for store in stores_of(plan)}
+        lags: Lags = {node.name: {} for node in plan.sources}
+        tracker = cls(sink_names(plan), nodes, NodeClocks(plan), lags=lags, started=started)
         for report in reports:
-            tracker.state.update(report.state)
+            tracker._take(report)
         return tracker
 
     def batch(self, report: EpochReport, duration_ms: int, job_ms: int | None = None) -> Batch:
@@ -142,7 +153,7 @@ class Tracker:
         self.read.update(report.read)
         by_name = {self.sinks.get(sink, sink): rows for sink, rows in report.written.items()}
         self.written.update(by_name)
-        self.state.update(report.state)
+        self._take(report)
         self.batches += 1
         self.metrics.merge(report.metrics)
         sizes = self.state.values()
@@ -177,7 +188,22 @@ class Tracker:
             for name, store in size.stores.items():
                 stores[name] = stores[name].merged(store) if name in stores else store
         held, waiting = sum(s.held for s in self.state.values()), sum(s.waiting for s in self.state.values())
-        return {"held": held, "waiting": waiting, "stores": dict(sorted(stores.items())), "lags": self.lags}
+        behind: dict[str, int] = {}
+        for name, store in stores.items():
+            node = self.nodes.get(name)  # None: another topology has kept it
+            if self.timing is not None and node is not None and store.stream_time is not None:
+                shown = self.timing.shown(node, store.stream_time, self.clocks)
+                stores[name] = replace(store, stream_time=shown.time)
+                behind |= {} if shown.behind is None else {name: shown.behind}
+        return {
+            "held": held, "waiting": waiting, "stores": dict(sorted(stores.items())), "lags": self.lags,
+            "clocks": dict(self.clocks), "behind": behind,
+        }  # fmt: skip
+
+    def _take(self, report: EpochReport) -> None:
+        self.state.update(report.state)
+        for source, highest in self.timing.moved(report).items() if self.timing is not None else ():
+            self.clocks[source] = max(highest, self.clocks.get(source, highest))
 
 
 def spent(seconds: Mapping[str, float], duration_ms: int, job_ms: int) -> dict[str, float]:

@@ -54,9 +54,11 @@ class Reader:
                 yield from self.ask(partition, base)
 
 
-def store_rows(plan: Plan, store: StoreInfo, asked: Question, _: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
-    """The answer of a store in one partition: batches of `row_ddl`."""
-    entries = open_view(plan, store, kv).answer(asked)
+def store_rows(
+    plan: Plan, store: StoreInfo, asked: Question, clocks: Mapping[str, int], _: int, kv: OrderedKV
+) -> Iterator[pa.RecordBatch]:
+    """The answer of a store in one partition, where each source has the time in `clocks`: batches of `row_ddl`."""
+    entries = open_view(plan, store, kv, clocks).answer(asked)
     while some := list(islice(entries, _ROWS_AT_ONCE)):
         yield _batch(store, some)
 
@@ -64,9 +66,11 @@ def store_rows(plan: Plan, store: StoreInfo, asked: Question, _: int, kv: Ordere
 SIZES_DDL = "store int, partition int, rows bigint, bytes bigint, stream_time bigint"
 
 
-def store_sizes(plan: Plan, stores: Sequence[StoreInfo], partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
+def store_sizes(
+    plan: Plan, stores: Sequence[StoreInfo], clocks: Mapping[str, int], partition: int, kv: OrderedKV
+) -> Iterator[pa.RecordBatch]:
     """The sizes of the stores of a stage in one partition, by their numbers: rows of `SIZES_DDL`."""
-    views = [open_view(plan, store, kv) for store in stores]
+    views = [open_view(plan, store, kv, clocks) for store in stores]
     columns = [
         pa.array(range(len(views)), pa.int32()),
         pa.array([partition] * len(views), pa.int32()),

@@ -7,6 +7,7 @@ from statistics import median
 from typing import NamedTuple
 
 from vsc.runtime.operators.views import StoreInfo
+from vsc.runtime.spark.node_clocks import NO_CLOCK, ShownClock
 
 __all__ = ["SKEW", "PartSize", "StoreSize"]
 
@@ -28,10 +29,14 @@ class PartSize(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoreSize:
-    """How big a store is in each partition, by their numbers. One that is replicated has all its rows in each."""
+    """How big a store is in each partition, by their numbers. One that is replicated has all its rows in each.
+
+    `clock` is that of the node that keeps it.
+    """
 
     store: StoreInfo
     parts: tuple[PartSize, ...]
+    clock: ShownClock = NO_CLOCK
 
     @property
     def rows(self) -> int:
@@ -42,11 +47,6 @@ class StoreSize:
     def bytes(self) -> int:
         """Of all partitions."""
         return sum(part.bytes for part in self._counted)
-
-    @property
-    def stream_time(self) -> int | None:
-        """The highest of the clocks."""
-        return max((part.stream_time for part in self.parts if part.stream_time is not None), default=None)
 
     @property
     def skewed(self) -> int | None:

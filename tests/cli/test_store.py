@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +21,7 @@ from vsc.plan.nodes import Column
 from vsc.plan.types import parse_type
 from vsc.runtime.operators.views import StoreInfo
 from vsc.runtime.spark.identity import Identity
+from vsc.runtime.spark.node_clocks import ShownClock
 from vsc.runtime.spark.store_sizes import PartSize, StoreSize
 
 TOPOLOGY = """
@@ -151,4 +153,9 @@ def test_a_table_of_sizes_has_a_line_for_each_partition_if_asked() -> None:
     assert [line.split()[-3:] for line in lines] == [
         ["rows", "bytes", "stream_time"], ["-----", "-----", "-----------"], ["0", "1,500", "10"], ["1", "7", "3"],
     ]  # fmt: skip
-    assert sizes_text([size((1500, 10), (7, 3))], "csv", False).splitlines()[1] == "s,s,1,unversioned,,1507,13,"
+    assert sizes_text([size((1500, 10), (7, 3))], "csv", False).splitlines()[1] == "s,s,1,unversioned,,1507,13,,"
+    behind = replace(size((1500, 10)), clock=ShownClock(61_000, 3_600_000))
+    assert sizes_text([behind], "csv", False).splitlines()[1] == "s,s,1,unversioned,,1500,10,61000,3600000"
+    assert sizes_text([behind], "table", False).splitlines()[2].endswith("1970-01-01 00:01:01.000  1 hour")
+    (listed,) = json.loads(sizes_text([behind], "json", False))
+    assert (listed["stream_time"], listed["behind"]) == (61_000, 3_600_000)

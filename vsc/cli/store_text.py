@@ -12,6 +12,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from vsc.plan.words import rounded_duration
 from vsc.runtime.operators.views import StoreInfo
 from vsc.runtime.spark.store_sizes import SKEW, StoreSize
 from vsc.runtime.spark.table_text import aligned, cell_text, is_number
@@ -48,7 +49,7 @@ def sizes_text(sizes: Sequence[StoreSize], style: str, by_partition: bool) -> st
             {
                 "store": s.store.name, "node": s.store.owner, "stage": s.store.stage, "kind": s.store.kind,
                 "key": {c.name: str(c.type) for c in s.store.key}, "rows": s.rows, "bytes": s.bytes,
-                "stream_time": s.stream_time, "copy": not s.store.canonical,
+                "stream_time": s.clock.time, "behind": s.clock.behind, "copy": not s.store.canonical,
                 "partitions": [part._asdict() for part in s.parts],
             }
             for s in sizes
@@ -60,11 +61,16 @@ def sizes_text(sizes: Sequence[StoreSize], style: str, by_partition: bool) -> st
         about.append("partition")
         sized = [(*row, i, *part) for row, s in zip(stores, sizes, strict=True) for i, part in enumerate(s.parts)]
     else:
-        sized = [(*row, s.rows, s.bytes, s.stream_time) for row, s in zip(stores, sizes, strict=True)]
-    names = [*about, "rows", "bytes", "stream_time"]
+        sized = [(*row, s.rows, s.bytes, *s.clock) for row, s in zip(stores, sizes, strict=True)]
+    names = [*about, "rows", "bytes", "stream_time", *(() if by_partition else ("behind",))]
     if style == "csv":
         return _csv(names, sized)
-    texts = [(*map(str, row[:-3]), f"{row[-3]:,}", f"{row[-2]:,}", _extra_text("timestamp", row[-1])) for row in sized]
+    at = len(about)
+    texts = [
+        (*map(str, row[:at]), f"{row[at]:,}", f"{row[at + 1]:,}", _extra_text("timestamp", row[at + 2]),
+         *("" if behind is None else rounded_duration(behind) for behind in row[at + 3 :]))
+        for row in sized
+    ]  # fmt: skip
     right = [name in ("stage", "partition", "rows", "bytes") for name in names]
     return aligned(names, [[text[i] for text in texts] for i in range(len(names))], right) + "\n"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,10 +13,23 @@ from tests.oracle.epochs import EpochRow
 from tests.oracle.playing import by_key, chunks, shown_records
 from tests.oracle.stores import Stores
 from tests.runtime.spark.all_stages import OPTIONS, AllStages, File
+from tests.runtime.spark.support import parquet_rows, write_json
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.local import LocalRuntime
 from vsc.runtime.metrics import Metrics
+from vsc.runtime.records import Batch
+from vsc.runtime.spark.checkpoint import Checkpoint
+from vsc.runtime.spark.connectors.registry import make_sinks
+from vsc.runtime.spark.displays import display
+from vsc.runtime.spark.job import Run
+from vsc.runtime.spark.options import resolve_plan
+from vsc.runtime.spark.output import Unpack
+from vsc.runtime.spark.runner import run
+from vsc.runtime.spark.upgrade import Upgrade, upgrade
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SOURCES = """
 topology t (clock = 'input');
@@ -76,15 +90,23 @@ def history(chance: random.Random) -> list[File]:
     return found
 
 
-def expected(plan: Plan, files: list[File]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the test driver makes of it with one partition, by node and key, and what it counts."""
+def driven(plan: Plan, files: list[File]) -> tuple[dict[str, Batch], dict[str, Any]]:
+    """What the test driver makes of it with one partition, by node, and what it counts."""
     runtime = LocalRuntime(plan, Stores(), [sink.node for sink in plan.sinks], 1, OPTIONS)
     found = [runtime.process(chunks(plan, [row for file in files for row in file.rows])), runtime.drain()]
-    sent: dict[str, Any] = {sink.node: [] for sink in plan.sinks}
+    sent: dict[str, list[Batch]] = {}
     for batches in found:
         for name, batch in batches.items():
-            sent[name] += shown_records(batch)
-    return {name: by_key(rows) for name, rows in sent.items()}, runtime.metrics.flat()
+            sent.setdefault(name, []).append(batch)
+    return {name: Batch.concat(batches) for name, batches in sent.items()}, runtime.metrics.flat()
+
+
+def by_names(plan: Plan, node: str, rows: list[dict[str, Any]]) -> dict[Any, list[Any]]:
+    """Rows by their key."""
+    found: dict[Any, list[Any]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[column.name] for column in plan.node(node).schema.key), []).append(row)
+    return found
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
@@ -108,7 +130,43 @@ def test_cuts_restarts_and_partitions_do_not_show(
     metrics += [report.metrics for report in query.reports[-2:]]
     for one in metrics[1:]:
         metrics[0].merge(one)
-    sent = {
-        node: by_key([row for batch in batches for row in shown_records(batch)]) for node, batches in query.sent.items()
+    sent = {name: by_key(shown_records(Batch.concat(batches))) for name, batches in query.sent.items() if batches}
+    whole, counted = driven(plan, files)
+    assert sent == {name: by_key(shown_records(batch)) for name, batch in whole.items()}
+    assert metrics[0].flat() == counted
+
+
+OF_FILES = TOPOLOGIES["windows"].replace(
+    "from memory ()", "from files (path = '${in}/s', format = 'json', 'maxFilesPerTrigger' = '1')", 1
+).replace("from memory ()", "from files (path = '${in}/t', format = 'json', 'maxFilesPerTrigger' = '1')", 1) + "".join(
+    f"sink {n} to files (path = '${{out}}/{n}', format = 'parquet');\n" for n in ("j", "days", "all_days")
+)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_query_that_is_carried_over_in_the_middle(spark: SparkSession, tmp_path: Path) -> None:
+    plan, files = compile_topology(OF_FILES, path="t.vdsl"), [file for file in history(random.Random(6)) if file.rows]
+    for order, file in enumerate(files):
+        write_json(tmp_path / f"in/{file.source}/{file.name}.json", [row.row for row in file.rows], order)
+    whole = {
+        name: by_names(
+            plan, name, Unpack(plan.node(name).schema, name != "j", name != "j", False).rows(batch).to_pylist()
+        )
+        for name, batch in driven(plan, files)[0].items()
     }
-    assert (sent, metrics[0].flat()) == expected(plan, files)
+    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
+
+    def ran(checkpoint: str, partitions: int, out: str) -> dict[str, Any]:
+        given = {**variables, "out": str(tmp_path / out)}
+        job = Run(plan, str(tmp_path / checkpoint), given, partitions, drain=True)
+        run(job, spark, display("none", sys.stderr))
+        return {sink.node: by_names(plan, sink.node, parquet_rows(tmp_path / out / sink.node)) for sink in plan.sinks}
+
+    assert ran("one", 1, "one_out") == whole
+    assert ran("old", 3, "out") == whole
+    opened = Checkpoint.open(spark, str(tmp_path / "old"), plan, None)
+    waited = [report.epoch for report in opened.reports() if any(size.steps for size in report.state.values())]
+    opened.go_back(make_sinks(spark, resolve_plan(plan, variables), opened.id), waited[-1])
+    upgrade(Upgrade(plan, str(tmp_path / "old"), str(tmp_path / "new"), variables, 2), spark, lambda _: None)
+    assert ran("new", 2, "out") == whole

@@ -68,8 +68,9 @@ def test_json_events() -> None:
         "event": "batch", "batch": 1, "input_rows": 10, "output_rows": 8, "duration_ms": 500, "state_rows": 106,
         "state_bytes": 3072, "waiting": 1007, "dropped": 2, "late": 0, "missed": 3, "held": 5,
         "sinks": {"priced": {"rows": 8}},
-        "sources": {"orders": {"rows": 10, "lag": {"offsets": 4.0}}, "priced": {"rows": 0, "lag": {}}},
-        "stores": {"rates": {"rows": 106, "bytes": 199, "held": 5, "stream_time": 70}},
+        "sources": {"orders": {"rows": 10, "lag": {"offsets": 4.0}, "clock": None},
+                    "priced": {"rows": 0, "lag": {}, "clock": None}},
+        "stores": {"rates": {"rows": 106, "bytes": 199, "held": 5, "stream_time": 1, "behind": None}},
     }  # fmt: skip
     assert second["state_rows"] == 107
     assert (last["event"], last["batches"], last["input_rows"], last["held"], last["waiting"], last["dropped"]) == (
@@ -91,7 +92,7 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
         "  dropped   4 null_key in 'orders'",
         "  not found 6 older_than_retention in 'priced'",
         "  held      rates 5",
-        "  state     rates 107 rows 199 B up to 1970-01-01 00:00:00.070",
+        "  state     rates 107 rows 199 B up to 1970-01-01 00:00:00.002",
     ]
     assert last.startswith("finished: 2 batches, 20 rows in, 16 out")
     assert (
