@@ -6,6 +6,7 @@ from typing import Any
 
 from vsc.testing import TopologyTestDriver
 
+RECORDS = "topology t (clock = 'records');"
 STREAM = "stream s (k string, v string) from memory () key k;"
 VERSIONED = "table t (k string, v string) from memory () key k materialize versioned (retention = 5 minutes);"
 UNVERSIONED = "table t (k string, v string) from memory () key k materialize unversioned;"

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.runtime.operators.driving import STREAM, VERSIONED, missed, put, values
+from tests.runtime.operators.driving import RECORDS, STREAM, VERSIONED, missed, put, values
 from vsc.testing import TopologyTestDriver
 
-GRACE = STREAM + VERSIONED + "stream j = join s with t grace 2 ms select s.v || '+' || t.v as v;"
-LEFT = STREAM + VERSIONED + "stream j = left join s with t grace {} ms select s.v || '+' || coalesce(t.v, '') as v;"
+SOURCES = RECORDS + STREAM + VERSIONED
+GRACE = SOURCES + "stream j = join s with t grace 2 ms select s.v || '+' || t.v as v;"
+LEFT = (
+    RECORDS
+    + STREAM
+    + VERSIONED
+    + "stream j = left join s with t grace {} ms select s.v || '+' || coalesce(t.v, '') as v;"
+)
 
 
 def test_delays_the_join_by_the_grace_period() -> None:

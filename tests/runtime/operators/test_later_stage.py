@@ -23,6 +23,7 @@ from vsc.runtime.state.kv import MemoryKV, OrderedKV
 from vsc.runtime.values import to_array
 
 TEXT = """
+topology t (clock = 'records');
 stream s (k string, v string, a string) from memory () key k;
 table t (k string, v string) from memory () key k materialize versioned (retention = 40 ms);
 table u (k string, v string) from memory () key k materialize unversioned;
@@ -176,6 +177,7 @@ def test_an_empty_epoch_gives_nothing() -> None:
 
 
 ENGINES_TEXT = """
+topology t (clock = 'records');
 stream s (k string, n int) from memory () key k;
 table t (k string, v string) from memory () key k materialize versioned (retention = 40 ms);
 stream j = left join s with t select 10 / n as q, t.v;

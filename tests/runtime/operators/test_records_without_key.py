@@ -78,7 +78,7 @@ def test_of_several_key_columns_each_keeps_its_value() -> None:
 
 
 def test_with_grace_it_goes_out_at_once_and_moves_no_clock() -> None:
-    with TopologyTestDriver(SOURCES + PRICED.format(grace="grace 10 ms")) as driver:
+    with TopologyTestDriver("topology t (clock = 'records');" + SOURCES + PRICED.format(grace="grace 10 ms")) as driver:
         order(driver, 1, 5, "s")
         order(driver, 2, 100)  # would release the first one
         assert [value["id"] for _, value, _ in given(driver, "priced") if value] == [2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.runtime.operators.driving import STREAM, UNVERSIONED, VERSIONED, dropped, missed, put, values
+from tests.runtime.operators.driving import RECORDS, STREAM, UNVERSIONED, VERSIONED, dropped, missed, put, values
 from vsc.testing import TopologyTestDriver
 
 JOIN = "stream j = {how} s with t {grace} select s.v || '-' || coalesce(t.v, 'null') as v;"
@@ -36,7 +36,7 @@ EXPECTED = {
 @pytest.mark.parametrize(("how", "store", "grace"), EXPECTED)
 def test_kafkas_steps(how: str, store: str, grace: str) -> None:
     table = VERSIONED if store == "versioned" else UNVERSIONED
-    with TopologyTestDriver(STREAM + table + JOIN.format(how=how, grace=grace)) as driver:
+    with TopologyTestDriver(RECORDS + STREAM + table + JOIN.format(how=how, grace=grace)) as driver:
         found = {}
         for number, (side, value, time) in enumerate(STEPS, start=1):
             put(driver, side, "k", value, time)
@@ -56,7 +56,7 @@ def test_records_without_value_are_dropped_and_counted(grace: str) -> None:
 
 
 def test_misses_are_counted_by_reason_with_the_retention_that_would_have_served() -> None:
-    text = STREAM + VERSIONED.replace("5 minutes", "10 ms") + JOIN.format(how="left join", grace="")
+    text = RECORDS + STREAM + VERSIONED.replace("5 minutes", "10 ms") + JOIN.format(how="left join", grace="")
     with TopologyTestDriver(text) as driver:
         put(driver, "s", "a", "1", 50)  # nothing at all
         put(driver, "t", "a", "x", 100)

@@ -88,7 +88,7 @@ def test_a_shorter_retention_counts_at_once_and_a_longer_one_answers_from_what_i
     join = "stream j = left join s with t on k select v, w;\n"
 
     def with_retention(ms: int) -> str:
-        return STREAM + TABLE.replace("1 hour", f"{ms} ms") + join
+        return "topology t (clock = 'records');" + STREAM + TABLE.replace("1 hour", f"{ms} ms") + join
 
     first = [("t", "a", 1, 1), ("t", "a", 2, 50), ("t", "a", 3, 200)]
     second = [("s", "a", 0, 60), ("s", "a", 0, 201)]

@@ -219,7 +219,7 @@ def test_each_partition_has_each_waiting_step_once(before: int, after: int) -> N
 
 def test_waiting_records_are_the_steps_where_there_were_none() -> None:
     rows = [("s", "a", 1, 31), ("s", "b", 2, 30), ("s", "c", 3, 35), ("s", "b", 4, 36), ("t", "a", 1, 33)]
-    old, stores, _ = half(STEPPING, rows, 2)
+    old, stores, _ = half("topology t (clock = 'records');" + STEPPING, rows, 2)
     new = replace(old, clock="input")
     state = carried(old, new, stores, 2, 3)
     steps = waiting_steps(new, state, 3)

@@ -18,6 +18,7 @@ from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.records import MOVED, Batch, Origin
 
 TEXT = """
+topology t (clock = 'records');
 stream s (k string, n bigint, at timestamp) from memory () key k timestamp at;
 table t (k string, v string, gone boolean) from memory () key k delete when gone
   materialize versioned (retention = 1 minute);

@@ -15,6 +15,7 @@ from vsc.testing import TopologyTestDriver
 
 FILES = "from files (path = 'x', format = 'json')"
 TOPOLOGY = f"""
+topology t (clock = 'records');
 table rates (currency string, rate bigint, at bigint, gone boolean) {FILES} key currency timestamp at
   delete when gone materialize versioned (retention = 100 ms);
 table people (id bigint, name string, at bigint) {FILES} key id timestamp at materialize unversioned;
