@@ -63,7 +63,8 @@ class Growing:
     def _names(self, taken: dict[str, str]) -> list[Column]:
         chosen = self.rng.choices(TYPES, k=self.rng.randint(*self.sizes.columns))
         found = {self.rng.choice(VALUE_NAMES[type_]): type_ for type_ in chosen}
-        return [(name, type_) for name, type_ in found.items() if name not in taken] or [("n", "bigint")]
+        free = ((name, type_) for type_, names in VALUE_NAMES.items() for name in names if name not in taken)
+        return [(name, type_) for name, type_ in found.items() if name not in taken] or [next(free)]
 
     def _expression(self, scope: Scope, wanted: str, depth: int = 2) -> str:
         """An expression that may fail on some rows, more often than `expression` if the sizes say so."""

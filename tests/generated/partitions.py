@@ -4,6 +4,9 @@ A case is a topology, its input cut into epochs, and how they are run: on how ma
 upgrade in between), after a restart or not, with the end of the input behind it or not. `Case.difference` compares it
 with one partition that takes the rows one by one, as the test driver does. What bounds in records or bytes emit is a
 partition's own, so no case has them.
+
+Of results that are wrong on all partitions alike that says nothing: so what one partition gives is compared with the
+oracle (`tests.oracle.by_input`), which spells out what the clock decides.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from tests.generated.records import History, RecordSizes, history
 from tests.generated.shapes import ALL_KEYS, Generated
 from tests.generated.topology import Sizes, generate
 from tests.oracle import Stores, by_key, by_records, chunks
+from tests.oracle.by_input import InputOracle
 from tests.oracle.epochs import EpochRow, order_epoch
 from tests.oracle.playing import shown_records
 from tests.runtime.operators.carry.carrying import carried
@@ -106,10 +110,11 @@ class Case:
         return by_records(compile_topology(self.text, path="case.vdsl"), self.clock)
 
     def difference(self) -> str:
-        """What differs from one partition that takes the rows one by one."""
+        """What differs from one partition that takes the rows one by one, or what of that is not as the oracle says."""
         expected, found = Run(self.one_by_one()), Run(self)
         keys = {name: expected.keys[name] | found.keys[name] for name in expected.keys | found.keys}
-        return found.found(keys).difference(expected.found(keys))
+        told = found.found(keys).difference(expected.found(keys))
+        return told or (expected.apart_from_oracle() if self.clock == "input" else "")
 
     def records(self) -> dict[str, list[Any]]:
         """By node its records, in order: key and value columns as text, and the event time between them."""
@@ -153,13 +158,28 @@ class Run:
 
     def found(self, keys: dict[str, dict[str, Any]]) -> Found:
         """What came of it; `keys`: by node, those to look up."""
-        counters = {k: v for k, v in self._metrics.as_dict().items() if k != HELD_RECORDS}
         letters = {node.name for node in self._plan.dead_letters}
         records = {
             name: {"of all nodes": sorted(map(repr, found))} if name in letters else by_key(found)
             for name, found in self.records.items()
         }
-        return Found(records, counters, self._held, self._answers(keys))
+        return Found(records, _counters(self._metrics), self._held, self._answers(keys))
+
+    def apart_from_oracle(self) -> str:
+        """What the oracle says otherwise: records in their order, counters. The rows must come one by one."""
+        oracle = InputOracle(self._plan, self._case.now)
+        for epoch, drain in zip(self._case.epochs, self._case.drains, strict=True):
+            for row in epoch:
+                oracle.process(row)
+            if drain:
+                oracle.drain()
+        letters = {node.name for node in self._plan.dead_letters}
+        ours = {name: {"in order": found} for name, found in self.records.items() if name not in letters}
+        theirs = {name: {"in order": found} for name, found in oracle.records.items() if name not in letters}
+        told = Found(ours, _counters(self._metrics), {}, {}).difference(
+            Found(theirs, _counters(oracle.metrics), {}, {})
+        )
+        return told and f"not as the oracle says: {told}"
 
     def _upgrade(self, partitions: int) -> None:
         self._stores = carried(self._plan, self._plan, self._stores, self._partitions, partitions)
@@ -199,6 +219,11 @@ class Run:
             for time in times:
                 entry = self._runtime.look_up(store, key, time)
                 yield repr((key, f"as of {time}", str(entry.status), entry.value, entry.extra))
+
+
+def _counters(metrics: Metrics) -> dict[str, Any]:
+    """All but how much was held at most, which is a partition's own."""
+    return {name: found for name, found in metrics.as_dict().items() if name != HELD_RECORDS}
 
 
 def _apart(rng: random.Random, topology: Generated, epochs: History) -> History:

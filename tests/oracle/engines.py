@@ -20,7 +20,7 @@ from vsc.runtime.state.kv import MemoryKV, OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.suppressed import byte_size
 
-__all__ = ["OnColumns", "OneByOne", "Ran", "by_record", "by_records", "on_columns"]
+__all__ = ["OnColumns", "OneByOne", "Ran", "by_record", "by_records", "on_columns", "size_of"]
 
 
 class OneByOne:
@@ -29,7 +29,7 @@ class OneByOne:
     def __init__(
         self, plan: Plan, stage: int, options: RunOptions, observe: frozenset[str], partition: int = 0
     ) -> None:
-        self._stage = RecordStage(plan, stage, options.on_error, observe, _size, partition)
+        self._stage = RecordStage(plan, stage, options.on_error, observe, size_of, partition)
 
     def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
         """See `LaterStage.process`."""
@@ -72,7 +72,8 @@ def by_records(plan: Plan, clock: Clock = "records") -> Plan:
     return replace(plan, clock=clock, clock_implied=False)
 
 
-def _size(schema: Schema) -> Size:
+def size_of(schema: Schema) -> Size:
+    """See `Size`."""
     keys, rows = KeyCodec([c.type for c in schema.key]), RowCodec([c.type for c in schema.value])
     return lambda key, row, before: byte_size(
         keys.encode(key), *(0 if one is None else len(rows.encode(one)) for one in (row, before))

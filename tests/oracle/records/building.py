@@ -29,6 +29,12 @@ class Waiting(Protocol):
     def take_all(self) -> Sequence[tuple[Any, ...]]:
         """Takes out all that waits, in the order in which it would come out; the first member of each ascends."""
 
+    def due(self) -> int | None:
+        """The stream time at which the first of it comes out; None if nothing waits."""
+
+    def take_due(self) -> Sequence[tuple[Any, ...]]:
+        """Takes out all that comes out together with the first, in the order in which it does."""
+
     def release(self, waiting: Any) -> None:
         """Lets one of them go its way."""
 
@@ -44,7 +50,7 @@ class Parts:
         self.plan, self.stage, self.context, self.size = plan, stage, context, size
         self.nodes = {n.name: n for n in plan.nodes}
         own = [self.nodes[name] for name in stage.nodes]
-        self.tables: dict[str, TableStore] = {n.name: open_table(n) for n in own if n.store is not None}
+        self.tables: dict[str, TableStore] = {n.name: open_table(n, context) for n in own if n.store is not None}
         self.waiting: dict[str, Waiting] = {}
         self.suppressed: dict[str, dict[Row, Held]] = {n.name: {} for n in own if isinstance(n.operation, Suppress)}
         self.beside: dict[str, Callable[[], Content]] = {}

@@ -13,6 +13,7 @@ from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import Row
 from tests.oracle.records.order import rows_in_order
 from tests.oracle.records.tables import Content
+from vsc.plan.nodes import Node
 from vsc.plan.operations import Distinct as Operation
 from vsc.plan.types import DataType
 from vsc.runtime.metrics import GRACE_NEEDED, Dropped
@@ -25,14 +26,14 @@ class Distinct:
 
     def __init__(
         self,
-        name: str,
+        node: Node,
         operation: Operation,
         key: Sequence[DataType],
         back: Callable[[Row, Row | None], tuple[Row, Row | None]],
         context: Context,
         forward: RecordConsumer,
     ) -> None:
-        self._name, self._operation = name, operation
+        self._node, self._name, self._operation = node.name, node.owner, operation
         self._back, self._context, self._forward = back, context, forward
         self._order = rows_in_order(key)
         self._passed: list[tuple[Row, int]] = []
@@ -44,7 +45,7 @@ class Distinct:
             self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
             return
         within, grace = self._operation.within, self._operation.grace
-        self._stream_time = max(self._stream_time, time)
+        self._stream_time = self._context.moved(self._node, self._stream_time, time)
         if self._stream_time > time + within + grace:
             self._context.dropped(self._name, Dropped.EXPIRED)
             self._context.metrics.peak(self._name, GRACE_NEEDED, self._stream_time - time - within)

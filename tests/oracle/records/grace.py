@@ -26,7 +26,7 @@ class _Waiting(NamedTuple):
 
 
 class GraceBuffer:
-    """Holds the stream records of one join. `schema` is the stream's."""
+    """Holds the stream records of one join, node `name`. `schema` is the stream's."""
 
     def __init__(self, name: str, grace: int, schema: Schema, join: StreamTableJoin, context: Context) -> None:
         self._name, self._grace, self._join, self._context = name, grace, join, context
@@ -45,10 +45,11 @@ class GraceBuffer:
         if not self._join.takes(key, value):
             return
         assert value is not None
-        if None in key or time < self._stream_time - self._grace:
+        late = not self._context.by_input and time < self._stream_time - self._grace
+        if None in key or late:
             self._join.join(key, value, time)
         else:
-            self._stream_time = max(self._stream_time, time)
+            self._stream_time = self._context.moved(self._name, self._stream_time, time)
             self._waiting.append(_Waiting(time, key, value))
             self._waiting.sort(key=lambda one: (one.time, self._order(one.key)))  # stable: then by arrival
             while self._waiting and self._waiting[0].time <= self._stream_time - self._grace:
@@ -61,6 +62,16 @@ class GraceBuffer:
         """
         waiting, self._waiting = self._waiting, []
         return waiting
+
+    def due(self) -> int | None:
+        """When the first one comes out; None if nothing waits."""
+        return self._waiting[0].time + self._grace if self._waiting else None
+
+    def take_due(self) -> list[_Waiting]:
+        """Removes all that comes out together with the first one."""
+        due = [one for one in self._waiting if one.time == self._waiting[0].time]
+        del self._waiting[: len(due)]
+        return due
 
     def release(self, waiting: _Waiting) -> None:
         """Joins one record that has waited."""

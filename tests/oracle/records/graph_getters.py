@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from tests.oracle.records import getters, table_table_join
 from tests.oracle.records.building import Parts
-from tests.oracle.records.expressions import condition, items
+from tests.oracle.records.expressions import Row, condition, items
+from tests.oracle.records.tables import Found
 from vsc.plan.nodes import Filter, Map, Node, Suppress, TableTableJoin
+from vsc.runtime.metrics import Missed
 
-__all__ = ["getter", "pair"]
+__all__ = ["asked", "getter", "pair"]
+
+
+def asked(parts: Parts, reader: Node, name: str) -> getters.Getter:
+    """The look-up of node `reader` into table `name`."""
+    get = getter(parts, name)
+
+    def ask(key: Row, as_of: int | None) -> Found | Missed:
+        parts.context.asker = reader.name
+        return get(key, as_of)
+
+    return ask
 
 
 def getter(parts: Parts, name: str) -> getters.Getter:

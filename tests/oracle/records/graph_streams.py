@@ -24,7 +24,7 @@ from tests.oracle.records.building import Built, Parts
 from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.expressions import Row, condition
 from tests.oracle.records.foreign_keys import travelling
-from tests.oracle.records.graph_getters import getter
+from tests.oracle.records.graph_getters import asked
 from tests.oracle.records.places import element_place, kept_columns, value_order
 from vsc.plan.nodes import (
     Answer,
@@ -74,7 +74,7 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
         case Distinct() as operation:
             before = parts.schema(node)
             types, back = [c.type for c in before.key], _own_columns(before, node.schema)
-            unique = distinct.Distinct(node.owner, operation, types, back, parts.context, forward)
+            unique = distinct.Distinct(node, operation, types, back, parts.context, forward)
             parts.beside[node.name] = unique.content
             return unique.process
         case Explode(item):
@@ -101,12 +101,12 @@ def _stream_table_join(parts: Parts, node: Node, operation: StreamTableJoin, for
     stream, table = (parts.nodes[name] for name in node.inputs)
     values = expressions.items(node.owner, operation.items, [stream.schema, table.schema])
     join = stream_table_join.StreamTableJoin(
-        node.owner, operation.left, operation.as_of, getter(parts, table.name), parts.behind(table.name),
+        node.owner, operation.left, operation.as_of, asked(parts, node, table.name), parts.behind(table.name),
         values, parts.context, forward,
     )  # fmt: skip
     if operation.grace is None:
         return join.process
-    waiting = grace.GraceBuffer(node.owner, operation.grace, stream.schema, join, parts.context)
+    waiting = grace.GraceBuffer(node.name, operation.grace, stream.schema, join, parts.context)
     parts.waiting[node.name], parts.beside[node.name] = waiting, waiting.content
     return waiting.process
 
@@ -117,7 +117,7 @@ def _stream_global_join(
     stream, table = (parts.nodes[name].schema for name in node.inputs)
     return stream_global_join.StreamGlobalJoin(
         node.owner, operation.left, expressions.items(node.owner, operation.on, [stream]),
-        getter(parts, node.inputs[1]), expressions.items(node.owner, operation.items, [stream, table]),
+        asked(parts, node, node.inputs[1]), expressions.items(node.owner, operation.items, [stream, table]),
         parts.context, forward,
     ).process  # fmt: skip
 
@@ -136,7 +136,7 @@ def _answer(parts: Parts, node: Node, operation: Answer, forward: RecordConsumer
     step = answer.Answer(
         node.owner, operation.left, operation.versioned, operation.left_schema, right.schema,
         expressions.items(node.owner, operation.items, [operation.left_schema, right.schema]),
-        getter(parts, right.name), parts.context, forward,
+        asked(parts, node, right.name), parts.context, forward,
     )  # fmt: skip
     parts.beside[node.name] = step.content
     parts.finishers.append(step.finish)

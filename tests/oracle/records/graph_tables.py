@@ -9,7 +9,7 @@ from tests.oracle.records.aggregate.windows import WindowedAggregate
 from tests.oracle.records.building import Built, Consumer, Parts
 from tests.oracle.records.consumer import ChangeConsumer
 from tests.oracle.records.expressions import Row, condition, items
-from tests.oracle.records.graph_getters import getter, pair
+from tests.oracle.records.graph_getters import asked, pair
 from tests.oracle.records.put import TablePut
 from tests.oracle.records.suppress import Suppress as Suppressing
 from vsc.plan.nodes import Aggregate, Filter, Map, Materialize, Node, Source, Suppress, TableTableJoin, ToTable
@@ -66,7 +66,7 @@ def _table_table_join(
 
     def side(is_left: bool, versioned: bool, other: str) -> Consumer:
         return table_table_join.TableTableJoin(
-            node.name, operation.mode, is_left, versioned, getter(parts, other), pairs, old, parts.context, send
+            node.name, operation.mode, is_left, versioned, asked(parts, node, other), pairs, old, parts.context, send
         ).process
 
     return side(True, operation.left_versioned, right), side(False, operation.right_versioned, left)

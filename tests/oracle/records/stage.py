@@ -35,7 +35,10 @@ class Result(NamedTuple):
 
 
 class RecordStage:
-    """A stage other than 0, for one partition. Takes and gives what `LaterStage` does. `size`: see `suppress.Size`."""
+    """A stage other than 0, for one partition. Takes and gives what `LaterStage` does. `size`: see `suppress.Size`.
+
+    `shown`: see `Context`; what is held then comes out by `release` alone, when the input has passed `due`.
+    """
 
     def __init__(
         self,
@@ -45,10 +48,12 @@ class RecordStage:
         observe: frozenset[str],
         size: Callable[[Schema], Size],
         partition: int = 0,
+        shown: Callable[[str], int] | None = None,
     ) -> None:
         self._partition = partition
         self._stage = plan.stages[stage_id]
         self._context = Context(on_error)
+        self._context.shown = shown
         self._schemas = {n.name: n.schema for n in plan.nodes}
         handed_out = {handed.node for handed in self._stage.hands_on} | (observe & set(self._stage.emits))
         self._graph = StageGraph(plan, self._stage, self._context, frozenset(handed_out), size)
@@ -76,6 +81,30 @@ class RecordStage:
     def content(self) -> dict[tuple[str, str], Content]:
         """What the stage keeps, see `StageGraph.content`."""
         return self._graph.content()
+
+    def due(self) -> dict[str, int]:
+        """By node in which something waits: the stream time at which the first of it comes out."""
+        found = {name: waiting.due() for name, waiting in self._graph.waiting.items()}
+        return {name: due for name, due in found.items() if due is not None}
+
+    def release(self, name: str) -> Result:
+        """What comes of all that comes out of a node together with the first of it, one after the other."""
+        waiting, context = self._graph.waiting[name], self._context
+        found: dict[str, list[Batch]] = {}
+        context.metrics = Metrics()
+        due = waiting.take_due()
+        none = np.zeros(len(due), dtype=np.int64)
+        path = np.zeros((len(due), self._stage.depth), dtype=np.int64)
+        context.origins, context.order = (
+            (Origin("", 0, ""),),
+            Order(none, none.astype(np.int32), none + range(len(due)), path),
+        )
+        for context.cause, one in enumerate(due):
+            context.counter = 0
+            waiting.release(one)
+        self._finish()
+        self._gather(found)
+        return Result(tuple((name, Batch.concat(parts)) for name, parts in found.items()), context.metrics)
 
     def _run(self, inputs: Sequence[tuple[str, Batch]]) -> None:
         batches = [batch for _, batch in inputs]

@@ -82,4 +82,10 @@ class StreamTableJoin:
         metrics = self._context.metrics
         metrics.count(self._name, Group.MISSED_LOOKUPS, reason)
         if reason is Missed.OLDER_THAN_RETENTION and self._store is not None:
-            metrics.peak(self._name, RETENTION_NEEDED, self._store.stream_time - time)
+            metrics.peak(self._name, RETENTION_NEEDED, self._clock() - time)
+
+    def _clock(self) -> int:
+        """The clock by which the look-up was answered."""
+        assert self._store is not None
+        shown = self._context.shown
+        return self._store.stream_time if shown is None else shown(self._context.asker)

@@ -81,7 +81,7 @@ class Suppress:
             self._held[key] = known._replace(row=new, time=time)
         else:
             self._held[key] = Held(key[-1] // _MILLISECOND if self._windows else time, key, new, old, time)
-        self._stream_time = max(self._stream_time, time)
+        self._stream_time = self._context.moved(self._name, self._stream_time, time)
         self._context.metrics.peak(self._name, HELD_RECORDS, len(self._held))
         while self._held and self._first().place <= self._stream_time - self._operation.wait:
             self._send(self._first())
@@ -100,6 +100,15 @@ class Suppress:
         if waiting:
             self._stream_time = max(self._stream_time, waiting[-1].place + self._operation.wait)
         return waiting
+
+    def due(self) -> int | None:
+        """When the first row comes out; None if nothing is held."""
+        return self._first().place + self._operation.wait if self._held else None
+
+    def take_due(self) -> list[Held]:
+        """All that comes out together with the first row, which is held until it does."""
+        waiting = self._in_order()
+        return [held for held in waiting if held.place == waiting[0].place]
 
     def release(self, waiting: Held) -> None:
         """Sends one row that was held."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import Row
 from tests.oracle.records.order import rows_in_order
 from tests.runtime.state.model import INFINITE, Model, Outcome
-from vsc.plan.nodes import Node
+from vsc.plan.nodes import Aggregate, Node
 from vsc.runtime.metrics import Missed
 
 __all__ = ["Content", "Found", "TableStore", "open_table"]
@@ -48,24 +49,33 @@ class _VersionedTable:
 
     versioned = True
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, context: Context) -> None:
         assert node.store is not None and node.store.retention is not None
+        self._node, self._context = node.name, context
         retention, grace = node.store.retention, node.store.grace
         self._model: Model[Row, Row] = Model(retention, retention if grace is None else grace)
         self._order = rows_in_order([c.type for c in node.schema.key])
 
     @property
     def stream_time(self) -> int:
-        return self._model.time
+        return self._shown(self._node)
 
     def put(self, key: Row, row: Row | None, time: int) -> Outcome:
-        return self._model.put(key, row, time)[0]
+        shown = self._model.time = self._shown(self._node)
+        outcome = self._model.put(key, row, time)[0]
+        if self._context.by_input:
+            self._model.time = shown  # the record itself moves nothing
+        return outcome
+
+    def _shown(self, node: str) -> int:
+        return self._model.time if self._context.shown is None else self._context.shown(node)
 
     def newest(self, key: Row) -> Row | None:
         found = self._model.lookup(key, None)
         return None if isinstance(found, str) else found[0]
 
     def lookup(self, key: Row, as_of: int | None) -> Found | Missed:
+        self._model.time = self._shown(self._context.asker)
         found = self._model.lookup(key, as_of)
         return Missed(found) if isinstance(found, str) else found
 
@@ -83,7 +93,9 @@ class _UnversionedTable:
     versioned = False
     stream_time = -1
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, context: Context) -> None:
+        self._window = node.operation.window if isinstance(node.operation, Aggregate) else None
+        self._context = context
         self._rows: dict[Row, tuple[Row, int]] = {}
         self._order = rows_in_order([c.type for c in node.schema.key])
 
@@ -102,13 +114,21 @@ class _UnversionedTable:
         if as_of is not None:
             raise ValueError("an unversioned table cannot be read as of a time")
         found = self._rows.get(key)
-        return Missed.NO_RECORD if found is None else (*found, None)
+        return Missed.NO_RECORD if found is None or self._has_closed(key) else (*found, None)
+
+    def _has_closed(self, key: Row) -> bool:
+        """Whether the row is of a window that is over, by the input's clock of the node that asks."""
+        if self._context.shown is None or self._window is None:
+            return False
+        end, window = key[-1] // 1000, self._window
+        after = window.grace + {"session": window.size + 1, "sliding": 1}.get(window.kind, 0)
+        return bool(end + after < self._context.shown(self._context.asker))
 
     def content(self) -> Content:
         return None, 0, [(key, *self._rows[key], None) for key in sorted(self._rows, key=self._order)]
 
 
-def open_table(node: Node) -> TableStore:
+def open_table(node: Node, context: Context) -> TableStore:
     """A store for `node`, which must have one."""
     assert node.store is not None
-    return _UnversionedTable(node) if node.store.kind == "unversioned" else _VersionedTable(node)
+    return (_UnversionedTable if node.store.kind == "unversioned" else _VersionedTable)(node, context)

@@ -164,7 +164,7 @@ class SlidingWindows(WindowedAggregate):
         Kafka's window store shows none that begins its retention (grace and twice the difference) or more before the
         latest one. Final results are not lost to that (D15): they are taken from all windows.
         """
-        if self._final:
+        if self._final or self._context.by_input:
             return -1
         hidden = self._highest - self._window.grace - 2 * self._window.size
         return min(hidden, self._closed_up_to())  # never one that is open still

@@ -74,7 +74,7 @@ class WindowedAggregate:
         try:
             self._arrivals += 1
             member = Member(self._calls.args(key + value, time), time, self._arrivals)
-            self._stream_time = max(self._stream_time, time)
+            self._stream_time = self._context.moved(self._name, self._stream_time, time)
             self._update(key, member)
         except NodeFailure as failure:
             self._windows, self._stream_time, self._highest = before
@@ -94,6 +94,17 @@ class WindowedAggregate:
             self._stream_time = max(self._stream_time, self._clock_to_close(held[-1].place))
             self._closed = held[-1].place
         return held
+
+    def due(self) -> int | None:
+        """When the first window closes that waits for it; None without one."""
+        held = self._open_ones() if self._final else []
+        return self._clock_to_close(held[0].place) if held else None
+
+    def take_due(self) -> list[Held]:
+        """The windows that close together with the first one."""
+        held = self._open_ones()
+        self._closed = held[0].place
+        return [one for one in held if one.place == self._closed]
 
     def release(self, held: Held) -> None:
         """Sends the final result of one of them."""
@@ -183,11 +194,13 @@ class WindowedAggregate:
         closed = self._closed_up_to()
         if closed <= self._closed:
             return
-        if self._final:
+        if self._final and not self._context.by_input:
             for held in self._open_ones():
                 if held.place <= closed:
                     self._close(held)
         self._closed = closed
+        if self._context.by_input:
+            return  # look-ups do not see what has closed, by the clock of their readers
         forgotten = min(closed, self._forgotten_up_to())
         for held in self._in_time():
             if held.place <= forgotten:

@@ -1,0 +1,103 @@
+"""What has to come out by the clock of the input (D25), in one partition, row by row.
+
+A row that moves the clock of its source first releases what is due then, moment by moment: each through all stages
+before the next. Then the row itself goes through. Everything a node does goes by what the clock shows there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from tests.oracle.engines import by_records, size_of
+from tests.oracle.epochs import EpochRow
+from tests.oracle.playing import chunks, shown_records
+from tests.oracle.records.stage import RecordStage, Result
+from vsc.plan.clocks import node_clocks
+from vsc.plan.nodes import Plan
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.layout import handed_on
+from vsc.runtime.operators.source.rows import latest_times
+from vsc.runtime.operators.source.stage_zero import StageZero
+from vsc.runtime.records import Batch, Metrics
+
+__all__ = ["InputOracle"]
+
+_END = 2**63 - 1
+
+
+class InputOracle:
+    """Takes rows in the order of D12. `records`: by node what came out; `metrics`: what was counted. `now`: see
+    `RunOptions`."""
+
+    def __init__(self, plan: Plan, now: int | None = None) -> None:
+        plan = by_records(plan)
+        observed = frozenset(node.name for node in plan.nodes if node.part_of is None)
+        self.records: dict[str, list[Any]] = defaultdict(list)
+        self.metrics = Metrics()
+        self._clocks, self._starts = node_clocks(plan), dict.fromkeys((node.name for node in plan.sources), -1)
+        self._moment = -1
+        self._floors: dict[str, int] = {}
+        self._places = {node.name: place for place, node in enumerate(plan.nodes)}
+        self._plan, self._routes = plan, [handed_on(stage) for stage in plan.stages]
+        self._given = [plan.given(stage) & observed for stage in plan.stages]
+        latest = {} if now is None else latest_times(plan, now)
+        self._source = StageZero(plan, RunOptions(on_error="drop", now=now), observed, latest)
+        self._stages = [
+            RecordStage(plan, stage.id, "drop", observed, size_of, shown=self._shown) for stage in plan.stages[1:]
+        ]
+
+    def process(self, row: EpochRow) -> None:
+        """Takes a row."""
+        ((source, rows),) = chunks(self._plan, [row])
+        result = self._source.process(source, rows)
+        if result.clock is not None:
+            self._release(result.clock, source)
+            self._moment = result.clock
+        self._through(0, Result(result.batches, result.metrics))
+        if result.clock is not None:
+            self._starts[source] = max(self._starts[source], result.clock)
+
+    def drain(self) -> None:
+        """Ends the input. It leaves clocks behind at which nothing that has come waits any more."""
+        self._release(_END)
+        self._moment = -1
+        for name, clock in self._clocks.items():
+            if self._plan.node(name).operation.waits:
+                self._floors[name] = max(self._starts[source] for source in clock.sources) + clock.holds
+
+    def _shown(self, node: str) -> int:
+        """What the clock of a node shows now."""
+        clock = self._clocks[node]
+        shown = max(self._moment, *(self._starts[source] for source in clock.sources)) - clock.hold
+        return max(shown, self._floors.get(node, -1))
+
+    def _release(self, until: int, source: str | None = None) -> None:
+        """What comes out up to a moment of the input's clock, if this source moves it there."""
+        while True:
+            due = [
+                (due + self._clocks[name].hold, self._places[name], number, name)
+                for number, stage in enumerate(self._stages)
+                for name, due in stage.due().items()
+                if source is None or source in self._clocks[name].sources
+            ]
+            if not due or min(due)[0] > until:
+                return
+            self._moment, _, number, name = min(due)
+            self._through(number + 1, self._stages[number].release(name))
+
+    def _through(self, first: int, result: Result) -> None:
+        """What comes of the results of a stage, in it and in the later ones."""
+        queues: list[list[tuple[str, Batch]]] = [[] for _ in self._plan.stages]
+        self._hand_on(first, result, queues)
+        for number in range(first + 1, len(queues)):
+            self._hand_on(number, self._stages[number - 1].process(queues[number]), queues)
+
+    def _hand_on(self, stage: int, result: Result, queues: Sequence[list[tuple[str, Batch]]]) -> None:
+        self.metrics.merge(result.metrics)
+        for name, batch in result.batches:
+            if len(batch) and name in self._given[stage]:
+                self.records[name] += shown_records(batch)
+            for target in self._routes[stage].get(name, ()):
+                queues[target].append((name, batch))
