@@ -86,7 +86,8 @@ class InputClock:
     """The clocks of all nodes of one stage in one batch, by the input.
 
     `order` is that of the causes, in the order of processing, the steps among them. `starts`: by source, its clock when
-    the epoch began. `askers`: by node, those that look into its table. `waiting`: the nodes that wait.
+    the epoch began. `askers`: by node, those that look into its table. `ending`: the tables whose rows are final at the
+    end of the input.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class InputClock:
         starts: Mapping[str, int],
         routes: Routes,
         askers: Mapping[str, frozenset[str]],
-        waiting: frozenset[str],
+        ending: frozenset[str],
         origins: Sequence[Origin],
         order: Order,
     ) -> None:
@@ -105,7 +106,7 @@ class InputClock:
         self._sources, self._order = [origin.source for origin in origins], order
         self._running: dict[frozenset[str], Int64s] = {}
         self._keys: dict[str, list[Int64s]] = {}
-        self._waiting = waiting
+        self._ending = ending
         self._drained = bool(len(order)) and DRAIN in (self._sources[i] for i in np.unique(order.origin).tolist())
 
     def at(self, name: str, moments: Moments) -> Int64s:
@@ -136,7 +137,8 @@ class InputClock:
     def end(self, name: str) -> tuple[int, int]:
         """What the clock of node `name` shows at the end of the batch, and what is kept of it.
 
-        Where something waits, the end of the input leaves behind a clock at which nothing that has come waits any more.
+        Of a table that waits, the end of the input leaves behind a clock at which nothing that has come waits any more,
+        so no window gets a second final row.
         """
         node = self._nodes[name]
         running = self._passed(node.sources)
@@ -145,7 +147,7 @@ class InputClock:
             return last - node.hold, last - node.hold
         before = np.flatnonzero(self._order.time < _LAST)
         come = int(running[before[-1]]) if len(before) else self._start(node.sources)
-        return _LAST - node.hold, come + node.holds if name in self._waiting else come - node.hold
+        return _LAST - node.hold, come + node.holds if name in self._ending else come - node.hold
 
     def passing(self, name: str, due: Int64s) -> Int64s:
         """The first causes before which the clock of the input releases what is due at these moments of it."""
