@@ -113,7 +113,7 @@ coverage: $(READY)
 	SPARK_CONF_DIR=$(CURDIR)/tools/coverage $(BIN)/coverage run $(ON_SPARK) -m spark
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage html --quiet
-	$(BIN)/coverage report
+	$(BIN)/coverage report --fail-under=96
 
 coverage-driver: $(READY)
 	rm -rf build/coverage
