@@ -43,6 +43,7 @@ __all__ = [
     "ORDINARY",
     "RELEASED",
     "RETENTION_NEEDED",
+    "STEP",
     "Batch",
     "Dropped",
     "Group",
@@ -103,6 +104,9 @@ longer one, a hash), the old place."""
 
 ORDINARY = 2**63 - 1
 """The first column of the moment of a record that was not released, where others were."""
+
+STEP = ORDINARY - 1
+"""The first column of the moment of a step of the clock: after all that it releases, before its record."""
 
 DRAIN = "#drain"
 """Source name in the origin of records that the end of the input, or a changed topology, emitted."""

@@ -24,12 +24,12 @@ import pyarrow as pa
 from vsc.plan.clocks import NodeClock
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, Routes, arrivals, processing, turns
-from vsc.runtime.operators.in_step import NO_COLUMNS
-from vsc.runtime.records import DRAIN, ORDINARY, RELEASED, Batch, Int64s, Order, Origin
+from vsc.runtime.records import DRAIN, RELEASED, STEP, Int64s, Order, Origin
 
-__all__ = ["InputClock", "Timing", "by_records", "end_of_input", "entering", "steps_of"]
+__all__ = ["InputClock", "Timing", "by_records"]
 
 _PREFIX = 16
+_SIGN = np.uint64(1 << 63)
 _LAST = 2**63 - 1
 
 
@@ -156,7 +156,7 @@ class InputClock:
         if moment is None or not len(moment):
             return first
         # What an earlier node has released at the very same moment comes before.
-        earlier = (moment[:, 0] < _STEP) & (moment[:, 1] < self._places[name])
+        earlier = (moment[:, 0] < STEP) & (moment[:, 1] < self._places[name])
         later = np.append(np.where(earlier, len(earlier), np.arange(len(earlier))), len(earlier))
         later = np.minimum.accumulate(later[::-1])[::-1]
         passing: Int64s = np.minimum(later[first], np.searchsorted(running, due, side="right"))
@@ -175,7 +175,7 @@ class InputClock:
         """The causes, behind what the same node has released in an earlier stage, where a copy of it is, for keys that
         come before these."""
         moment, place = self._order.moment, self._places[name]
-        if moment is None or not ((moment[:, 0] < _STEP) & (moment[:, 1] == place)).any():
+        if moment is None or not ((moment[:, 0] < STEP) & (moment[:, 1] == place)).any():
             return cause
         moved = cause.copy()
         for row, (at, when, own) in enumerate(zip(cause.tolist(), clock.tolist(), columns.tolist(), strict=True)):
@@ -191,7 +191,7 @@ class InputClock:
         one thing that was released."""
         cause, released = self._routes.cause(at), self._routes.is_released(at)
         order = self._order.take(cause)
-        if order.moment is not None and (order.moment[:, 0] >= _STEP).all():
+        if order.moment is not None and (order.moment[:, 0] >= STEP).all():
             order = replace(order, moment=None)
         if not released.any():
             return order, cause
@@ -261,37 +261,6 @@ class _ByInput:
         return order[place], at.take(place)
 
 
-_STEP = ORDINARY - 1
-"""The first column of the moment of a step: after all that it releases, before its record."""
-
-
-def entering(batch: Batch) -> Batch:
-    """Steps as they enter a stage: each before its record, after what earlier stages have released there."""
-    moment = np.zeros((len(batch), RELEASED), dtype=np.int64)
-    moment[:, 0] = _STEP
-    return replace(batch, order=replace(batch.order, moment=moment))
-
-
-def steps_of(origin: Origin, order: Order, clock: int | None) -> Batch | None:
-    """The steps of a source partition: where the `order` of its records has a higher time than before.
-
-    `clock`: its highest time so far in the epoch; None before the first record. None if there are no steps.
-    """
-    time = order.time
-    rises = np.append(True if clock is None else time[:1] > clock, time[1:] > time[:-1])[: len(time)]
-    if not rises.any():
-        return None
-    chosen = order.take(np.flatnonzero(rises))
-    return Batch(NO_COLUMNS, (origin,), chosen, chosen.time, np.ones(len(chosen), dtype=np.bool_), (), ())
-
-
-def end_of_input() -> Batch:
-    """The step at which everything comes out that waits."""
-    one = np.zeros(1, dtype=np.int64)
-    order = Order(one + _LAST, one.astype(np.int32), one, np.zeros((1, 0), dtype=np.int64))
-    return Batch(NO_COLUMNS, (Origin(DRAIN, 2**31 - 1, ""),), order, one, np.ones(1, dtype=np.bool_), (), ())
-
-
 def _columns(clock: Int64s, keys: Sequence[bytes]) -> Int64s:
     """The columns of moments from the third on: of each key its first bytes and a hash, then its old place."""
     columns = np.zeros((len(keys), RELEASED - 2), dtype=np.int64)
@@ -308,9 +277,6 @@ def _columns(clock: Int64s, keys: Sequence[bytes]) -> Int64s:
 
 def _hashed(key: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big", signed=True)
-
-
-_SIGN = np.uint64(1 << 63)
 
 
 def _none() -> Int64s:

@@ -20,13 +20,12 @@ from pyspark import TaskContext
 from vsc.plan.clocks import stepping
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import LocalStoreError
-from vsc.runtime.operators.clock import end_of_input
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.former import lift
 from vsc.runtime.operators.in_step import InStep
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.result import StageResult
-from vsc.runtime.operators.steps import gone_on, of_sources, stages_in_step
+from vsc.runtime.operators.steps import end_of_input, gone_on, of_sources, stages_in_step
 from vsc.runtime.operators.views.catalog import open_view, stores_of
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.control import clocks, is_drain
