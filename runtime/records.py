@@ -11,7 +11,7 @@ The order of a record is (time, origin, offset, moment, path), compared lexicogr
 * ``offset``: its place in that source partition;
 * ``moment``: absent, which comes last, for a record that goes on as it comes. What time releases (D25) has the place of
   the record that moved the clock, before that one, and its moment there: the clock at which it was due, its node's
-  place in the plan, its key, its place among those of one key (`RELEASED` columns);
+  place in the plan, its key, its place among those of one key (`MOMENT_COLUMNS` columns);
 * ``path``: one counter for each stage, 0 for stages that the record's cause has not passed through: a stage pads the
   paths that enter it to its own depth. A stage numbers the records that it emits for one cause **from 1**, so that a
   shorter path, padded with 0, comes before everything that it caused. Each repartition also adds `MOVED` to the first
@@ -39,9 +39,9 @@ from vsc.runtime.narrow import narrowed, widened
 
 __all__ = [
     "DRAIN",
+    "MOMENT_COLUMNS",
     "MOVED",
     "ORDINARY",
-    "RELEASED",
     "RETENTION_NEEDED",
     "STEP",
     "Batch",
@@ -98,7 +98,7 @@ class Origin:
         return (self.rank, self.part, self.source)
 
 
-RELEASED = 6
+MOMENT_COLUMNS = 6
 """The columns of a moment: the clock, the node's place, the encoded key (its first 16 bytes, then its length or, of a
 longer one, a hash), the old place."""
 
@@ -119,7 +119,7 @@ MOVED = 1 << 48
 class Order:
     """The order of n records, as columns (see the module).
 
-    `path` has the shape (n, stages passed). `moment` has the shape (n, `RELEASED`); None if no record was released.
+    `path` has the shape (n, stages passed). `moment` has the shape (n, `MOMENT_COLUMNS`); None: no record was released.
     """
 
     time: Int64s
@@ -151,7 +151,7 @@ class Order:
         """`moment`, also where no record was released."""
         if self.moment is not None:
             return self.moment
-        moment = np.zeros((len(self), RELEASED), dtype=np.int64)
+        moment = np.zeros((len(self), MOMENT_COLUMNS), dtype=np.int64)
         moment[:, 0] = ORDINARY
         return moment
 
@@ -319,7 +319,7 @@ class Batch:
             raise StateError("a batch of records has another format version", "use the same release of vsc everywhere")
         rows, parts = int(metadata[b"rows"]), json.loads(metadata[b"system"])
         head = sum(varies for _, varies in parts)
-        fixed = _FIXED + (RELEASED if version == RELEASED_FORMAT.encode() else 0)
+        fixed = _FIXED + (MOMENT_COLUMNS if version == RELEASED_FORMAT.encode() else 0)
         if not fixed <= len(parts) <= _MOST_PARTS or rows != (record.num_rows if record.num_columns else min(rows, 1)):
             raise ValueError("its rows are not as many as it says")
         if record.num_columns != head + len(schema.key) + len(schema.value):

@@ -24,7 +24,7 @@ import pyarrow as pa
 from vsc.plan.clocks import NodeClock
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, Routes, arrivals, processing, turns
-from vsc.runtime.records import DRAIN, RELEASED, STEP, Int64s, Order, Origin
+from vsc.runtime.records import DRAIN, MOMENT_COLUMNS, STEP, Int64s, Order, Origin
 
 __all__ = ["InputClock", "Timing", "by_records"]
 
@@ -263,7 +263,7 @@ class _ByInput:
 
 def _columns(clock: Int64s, keys: Sequence[bytes]) -> Int64s:
     """The columns of moments from the third on: of each key its first bytes and a hash, then its old place."""
-    columns = np.zeros((len(keys), RELEASED - 2), dtype=np.int64)
+    columns = np.zeros((len(keys), MOMENT_COLUMNS - 2), dtype=np.int64)
     first = np.frombuffer(b"".join([key[:_PREFIX].ljust(_PREFIX, b"\0") for key in keys]), dtype=">u8")
     columns[:, :2] = (first.astype(np.uint64) ^ _SIGN).view(np.int64).reshape(-1, 2)
     columns[:, 2] = np.fromiter(map(len, keys), np.int64, len(keys))

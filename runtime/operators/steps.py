@@ -16,7 +16,7 @@ from vsc.plan.clocks import node_clocks, stepping
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.in_step import NO_COLUMNS, Input
 from vsc.runtime.operators.layout import handed_on
-from vsc.runtime.records import DRAIN, RELEASED, STEP, Batch, Order, Origin
+from vsc.runtime.records import DRAIN, MOMENT_COLUMNS, STEP, Batch, Order, Origin
 from vsc.runtime.state.waiting import STEPS
 
 __all__ = [
@@ -100,7 +100,7 @@ def of_sources(portion: Sequence[Input], sources: frozenset[str]) -> list[Input]
 
 def entering(batch: Batch) -> Batch:
     """Steps as they enter a stage: each before its record, after what earlier stages have released there."""
-    moment = np.zeros((len(batch), RELEASED), dtype=np.int64)
+    moment = np.zeros((len(batch), MOMENT_COLUMNS), dtype=np.int64)
     moment[:, 0] = STEP
     return replace(batch, order=replace(batch.order, moment=moment))
 
