@@ -14,7 +14,7 @@ of the input's clock, which enter a stage as causes without records. The clock t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -24,11 +24,13 @@ import pyarrow as pa
 from vsc.plan.clocks import NodeClock
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, Routes, arrivals, processing, turns
-from vsc.runtime.records import DRAIN, MOMENT_COLUMNS, STEP, Int64s, Order, Origin
+from vsc.runtime.records import DRAIN, NO_WORD, STEP, Int64s, Order, Origin
 
 __all__ = ["InputClock", "Timing", "by_records"]
 
-_PREFIX = 16
+_WORD = 8
+_COMPARED = 32 * _WORD
+"""How much of a key decides what comes first: few keys are longer."""
 _SIGN = np.uint64(1 << 63)
 _LAST = 2**63 - 1
 
@@ -179,9 +181,10 @@ class InputClock:
             return cause
         moved = cause.copy()
         for row, (at, when, own) in enumerate(zip(cause.tolist(), clock.tolist(), columns.tolist(), strict=True)):
-            while (
-                at < len(moment) and moment[at, 0] == when and moment[at, 1] == place and moment[at, 2:].tolist() < own
-            ):
+            while at < len(moment) and tuple(moment[at, :2].tolist()) == (when, place):
+                there = moment[at, 2:].tolist()
+                if _compared(there, own) >= _compared(own, there):
+                    break
                 at += 1
             moved[row] = at
         return moved
@@ -195,18 +198,21 @@ class InputClock:
             order = replace(order, moment=None)
         if not released.any():
             return order, cause
-        moments, path, number = order.moments.copy(), order.path.copy(), cause.copy()
+        widest = max(part.shape[1] for known in self._keys.values() for part in known)
+        moments, path, number = np.array(order.moments(2 + widest)), order.path.copy(), cause.copy()
         path[released] = 0
         beyond = len(self._order)
         for name, known in self._keys.items():
             rows = np.flatnonzero(released & (at.levels[2] == self._places[name]))
-            columns = np.concatenate(known)
             if len(rows):
                 turn = self._routes.turn(at.take(rows), name)
+                moments[rows] = NO_WORD
                 moments[rows, 0], moments[rows, 1] = at.levels[1][rows], self._places[name]
-                moments[rows, 2:] = columns[turn]
+                for begun, columns in _numbered(known):
+                    these = (turn >= begun) & (turn < begun + len(columns))
+                    moments[rows[these], 2 : 2 + columns.shape[1]] = columns[turn[these] - begun]
                 number[rows] = beyond + turn
-            beyond += len(columns)
+            beyond += sum(map(len, known))
         return replace(order, moment=moments, path=path), number
 
     def _start(self, sources: frozenset[str]) -> int:
@@ -262,17 +268,31 @@ class _ByInput:
 
 
 def _columns(clock: Int64s, keys: Sequence[bytes]) -> Int64s:
-    """The columns of moments from the third on: of each key its first bytes and a hash, then its old place."""
-    columns = np.zeros((len(keys), MOMENT_COLUMNS - 2), dtype=np.int64)
-    first = np.frombuffer(b"".join([key[:_PREFIX].ljust(_PREFIX, b"\0") for key in keys]), dtype=">u8")
-    columns[:, :2] = (first.astype(np.uint64) ^ _SIGN).view(np.int64).reshape(-1, 2)
-    columns[:, 2] = np.fromiter(map(len, keys), np.int64, len(keys))
-    for row in np.flatnonzero(columns[:, 2] > _PREFIX).tolist():
-        columns[row, 2] = _hashed(keys[row])
+    """The columns of moments from the third on; for very long keys a hash instead of their length."""
+    lengths = np.fromiter(map(len, keys), np.int64, len(keys))
+    words = -(-min(int(lengths.max(initial=0)), _COMPARED) // _WORD)
+    text = b"".join([key[: words * _WORD].ljust(words * _WORD, b"\0") for key in keys])
+    key = (np.frombuffer(text, dtype=">u8").astype(np.uint64) ^ _SIGN).view(np.int64).reshape(len(keys), words)
+    for row in np.flatnonzero(lengths > _COMPARED).tolist():
+        lengths[row] = _hashed(keys[row])
+    columns = np.column_stack([lengths, np.zeros(len(keys), dtype=np.int64), key])
     if len(keys):
-        begins = (clock[1:] != clock[:-1]) | (columns[1:, :3] != columns[:-1, :3]).any(axis=1)
-        columns[:, 3] = turns(np.cumsum(np.append(True, begins))) - 1
+        begins = (clock[1:] != clock[:-1]) | (columns[1:] != columns[:-1]).any(axis=1)
+        columns[:, 1] = turns(np.cumsum(np.append(True, begins))) - 1
     return columns
+
+
+def _numbered(parts: Sequence[Int64s]) -> Iterator[tuple[int, Int64s]]:
+    """The parts, each with the number of its first row among all rows."""
+    begun = 0
+    for part in parts:
+        yield begun, part
+        begun += len(part)
+
+
+def _compared(columns: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    """The columns of one moment from the third on, as they are compared with those of another one."""
+    return (*columns[2:], *[NO_WORD] * (len(other) - len(columns)), *columns[:2])
 
 
 def _hashed(key: bytes) -> int:
