@@ -36,7 +36,7 @@ _LAST = 2**63 - 1
 def stages_in_step(plan: Plan) -> tuple[int, ...]:
     """The stages in which records may have to wait for other sources: those that read sources, and those that step."""
     reading = {id for ids in handed_on(plan.stages[0]).values() for id in ids}
-    return tuple(sorted(reading | {stage.id for stage in plan.stages if stepping(plan, stage)}))
+    return tuple(sorted(reading | {id for id, sources in enumerate(stepping(plan)) if sources}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ def steps_to(plan: Plan) -> dict[str, StepsTo]:
     """By source, where its steps go; without the sources of which no stage has to know the time."""
     if plan.clock == "records":
         return {}
-    clocks, steps = node_clocks(plan), {stage.id: stepping(plan, stage) for stage in plan.stages}
+    clocks, steps = node_clocks(plan), stepping(plan)
     found = {}
     for source in (node.name for node in plan.sources):
         taking = [id for node, ids in handed_on(plan.stages[0]).items() if source in clocks[node].sources for id in ids]
-        everywhere = tuple(id for id, sources in steps.items() if source in sources)
+        everywhere = tuple(id for id, sources in enumerate(steps) if source in sources)
         if everywhere or taking:
             found[source] = StepsTo(everywhere, min(everywhere or taking))
     return found

@@ -132,6 +132,8 @@ class LaterStageTask:
             if not is_mine.all():
                 yield frame[~is_mine]
         seeds.settle()
+        if not mine and not seeds.taken:
+            return  # all of it is for later stages: the state stays as it is
         manifest = Manifest.load(blobs.manifest())
         with self.folders.partition(self.stage, partition) as folder:
             work = partial(self._frames, blobs, partition, folder, manifest, mine, started)
@@ -203,7 +205,7 @@ class LaterStageTask:
     ) -> Iterator[StageResult]:
         """What the stage makes of the records that may go on, in one portion or more; calls `between` them."""
         told, pace = [row.payload for row in rows if not row.port], Pace.here()
-        clock, steps_on = dict(pace.starts), stepping(self.plan, self.plan.stages[self.stage])
+        clock, steps_on = dict(pace.starts), stepping(self.plan)[self.stage]
         drain = any(map(is_drain, told))
         frontier = None
         if not drain and self.stage in stages_in_step(self.plan):
