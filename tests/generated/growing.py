@@ -16,7 +16,7 @@ __all__ = ["Growing", "Sizes", "both", "copied", "scope_of"]
 class Sizes:
     """How much of what: ranges, ends included. `keys`: which there are, `failing`: how many items may well fail.
 
-    `bounded`: a `suppress` may have bounds that make it emit early.
+    `bounded`: a `suppress` may have bounds that make it emit early. `timed`: how often more what goes by the clock.
     """
 
     tables: tuple[int, int] = (1, 2)
@@ -27,6 +27,7 @@ class Sizes:
     keys: tuple[tuple[Column, ...], ...] = KEYS
     failing: float = 0
     bounded: bool = True
+    timed: int = 0
 
 
 @dataclass

@@ -41,9 +41,9 @@ __all__ = ["Case", "Found", "Run"]
 
 SIZES = (
     Sizes(bounded=False),
-    Sizes(bounded=False),
-    Sizes(tables=(1, 3), streams=(1, 3), derived=(6, 14), columns=(1, 2), bounded=False),
-    Sizes(keys=ALL_KEYS, failing=0.2, bounded=False),
+    Sizes(bounded=False, timed=5, derived=(4, 9), columns=(1, 2)),
+    Sizes(bounded=False, timed=2, derived=(6, 14), columns=(1, 2), tables=(1, 3), streams=(1, 3)),
+    Sizes(bounded=False, keys=ALL_KEYS, failing=0.2),
 )
 RECORDS = RecordSizes(epochs=(1, 5), parts=(0, 3), rows=(0, 12))
 AHEAD = 1
@@ -101,7 +101,7 @@ class Case:
         now = rng.choice(times[-10:]) if times and rng.random() < 0.2 else None
         text = topology.text(lambda source: f"memory (max_ahead = {AHEAD} ms)")
         if rng.random() < 0.3:
-            text += "sink dropped to memory ();\n"
+            text += "sink dropped to memory ();\nsink missed to memory ();\n"
         return cls(text, epochs, partitions, restarts, drains, now, clock)
 
     @cached_property
@@ -150,7 +150,9 @@ class Run:
                 self._upgrade(partitions)
             elif restart:
                 self._runtime = self._started(partitions, self._runtime.starts)
-            self._collect(self._runtime.process(chunks(self._plan, epoch)))
+            half = len(epoch) // 2  # a source partition comes in several pieces
+            pieces = chunks(self._plan, epoch[:half]) + chunks(self._plan, epoch[half:])
+            self._collect(self._runtime.process(pieces))
             if drain:
                 self._held |= self._content("what it held")
                 self._collect(self._runtime.drain())

@@ -24,7 +24,7 @@ Rows = Sequence[tuple[str, dict[str, Any]]]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", seeds("VSC_PARTITIONS", 8))
+@pytest.mark.parametrize("seed", seeds("VSC_PARTITIONS", 6))
 def test_partitions_cuts_and_restarts_do_not_show(seed: int) -> None:
     assert not outcome(Case.of(seed))
 
@@ -181,6 +181,16 @@ def counted(clock: str, partitions: int, now: int | None = None) -> tuple[list[i
 def test_a_row_that_is_filtered_moves_the_clock(partitions: int) -> None:
     assert counted("input", partitions) == ([1], {"w": {"window_closed": 1}})
     assert counted("records", partitions) == ([1, 2], {})
+
+
+@pytest.mark.parametrize("partitions", PARTITIONS)
+def test_a_row_without_value_moves_the_clock(partitions: int) -> None:
+    with TopologyTestDriver(COUNTED.format(clock="input"), partitions=partitions) as driver:
+        driver.pipe("s", {"k": "a", "keep": True, "at": 1})
+        driver.delete("s", {"k": "b"}, timestamp=40)
+        driver.pipe("s", {"k": "a", "keep": True, "at": 2})
+        assert len(driver.read("w")) == 1
+        assert driver.metrics()["dropped_records"]["w"] == {"window_closed": 1}
 
 
 @pytest.mark.parametrize("partitions", PARTITIONS)

@@ -48,6 +48,7 @@ class _Operations(Growing):
             self.join_by_key, self.join_by_key, self.join_by_foreign_key, self.join_by_foreign_key,
             self.aggregate_stream, self.aggregate_stream, self.aggregate_stream, self.aggregate_table,
             self.suppress, self.suppress,
+            *self.sizes.timed * (self.join_table, self.aggregate_stream, self.suppress, self.distinct, self.to_stream),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------------- sources

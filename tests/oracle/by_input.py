@@ -44,9 +44,7 @@ class InputOracle:
         self._given = [plan.given(stage) & observed for stage in plan.stages]
         latest = {} if now is None else latest_times(plan, now)
         self._source = StageZero(plan, RunOptions(on_error="drop", now=now), observed, latest)
-        self._stages = [
-            RecordStage(plan, stage.id, "drop", observed, size_of, shown=self._shown) for stage in plan.stages[1:]
-        ]
+        self._stages = [RecordStage(plan, stage.id, "drop", observed, size_of, clock=self) for stage in plan.stages[1:]]
 
     def process(self, row: EpochRow) -> None:
         """Takes a row."""
@@ -67,11 +65,14 @@ class InputOracle:
             if self._plan.node(name).operation.waits:
                 self._floors[name] = max(self._starts[source] for source in clock.sources) + clock.holds
 
-    def _shown(self, node: str) -> int:
-        """What the clock of a node shows now."""
+    def shown(self, node: str) -> int:
+        """See `InputTime`."""
+        return max(self.asked(node), self._floors.get(node, -1))
+
+    def asked(self, node: str) -> int:
+        """See `InputTime`."""
         clock = self._clocks[node]
-        shown = max(self._moment, *(self._starts[source] for source in clock.sources)) - clock.hold
-        return max(shown, self._floors.get(node, -1))
+        return max(self._moment, *(self._starts[source] for source in clock.sources)) - clock.hold
 
     def _release(self, until: int, source: str | None = None) -> None:
         """What comes out up to a moment of the input's clock, if this source moves it there."""

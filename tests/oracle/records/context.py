@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 from tests.oracle.records.expressions import NodeFailure
 from vsc.runtime.errors import ExpressionError
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.records import Order, Origin
 
-__all__ = ["Context"]
+__all__ = ["Context", "InputTime"]
+
+
+class InputTime(Protocol):
+    """The clock of the input at what is being processed."""
+
+    def shown(self, node: str) -> int:
+        """What the clock of a node shows: it never goes back."""
+
+    def asked(self, node: str) -> int:
+        """By what a node's look-ups go: where the end of the input has moved its clock on, they do not."""
 
 
 class Context:
     """The state of a stage's run that is not in its stores.
 
     `cause` is the row of `order` being processed, `counter` the number of records handed out for it so far.
-    `shown`: what the clock of the input shows now, by node; None: Kafka's clock, which the records move. `asker`: the
+    `clock`: that of the input; None: Kafka's, which the records move. `asker`: the
     node that looks something up.
     """
 
-    __slots__ = ("_on_error", "asker", "cause", "counter", "metrics", "order", "origins", "shown")
+    __slots__ = ("_on_error", "asker", "cause", "clock", "counter", "metrics", "order", "origins")
 
     def __init__(self, on_error: Literal["drop", "fail"]) -> None:
         self._on_error = on_error
@@ -30,17 +39,17 @@ class Context:
         self.order = Order.empty()
         self.cause = 0
         self.counter = 0
-        self.shown: Callable[[str], int] | None = None
+        self.clock: InputTime | None = None
         self.asker = ""
 
     @property
     def by_input(self) -> bool:
         """Whether the clock is that of the input."""
-        return self.shown is not None
+        return self.clock is not None
 
     def moved(self, node: str, stream_time: int, time: int) -> int:
         """What the clock of a node shows with a record of this time, if it has shown `stream_time` before."""
-        return max(stream_time, time) if self.shown is None else self.shown(node)
+        return max(stream_time, time) if self.clock is None else self.clock.shown(node)
 
     def dropped(self, node: str, reason: Dropped) -> None:
         """Counts one dropped record, under the name that the user gave to the operation."""

@@ -45,15 +45,22 @@ class GraceBuffer:
         if not self._join.takes(key, value):
             return
         assert value is not None
-        late = not self._context.by_input and time < self._stream_time - self._grace
-        if None in key or late:
+        if self._is_late(time) or None in key:
             self._join.join(key, value, time)
-        else:
-            self._stream_time = self._context.moved(self._name, self._stream_time, time)
-            self._waiting.append(_Waiting(time, key, value))
-            self._waiting.sort(key=lambda one: (one.time, self._order(one.key)))  # stable: then by arrival
-            while self._waiting and self._waiting[0].time <= self._stream_time - self._grace:
-                self.release(self._waiting.pop(0))
+            return
+        self._stream_time = self._context.moved(self._name, self._stream_time, time)
+        self._waiting.append(_Waiting(time, key, value))
+        self._waiting.sort(key=lambda one: (one.time, self._order(one.key)))  # stable: then by arrival
+        if self._context.by_input:
+            return  # what else is due has come out before, or does at its own place
+        while self._waiting and self._waiting[0].time <= self._stream_time - self._grace:
+            self.release(self._waiting.pop(0))
+
+    def _is_late(self, time: int) -> bool:
+        """Whether a record does not wait: by the clock of the input that shows so much with it, too."""
+        if self._context.by_input:
+            return time <= self._context.moved(self._name, self._stream_time, time) - self._grace
+        return time < self._stream_time - self._grace
 
     def take_all(self) -> list[_Waiting]:
         """Removes all that waits, in the order in which it would come out.

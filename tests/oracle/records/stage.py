@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tests.oracle.records.context import Context
+from tests.oracle.records.context import Context, InputTime
 from tests.oracle.records.graph import StageGraph
 from tests.oracle.records.suppress import Size
 from tests.oracle.records.tables import Content
@@ -37,7 +37,7 @@ class Result(NamedTuple):
 class RecordStage:
     """A stage other than 0, for one partition. Takes and gives what `LaterStage` does. `size`: see `suppress.Size`.
 
-    `shown`: see `Context`; what is held then comes out by `release` alone, when the input has passed `due`.
+    `clock`: see `Context`; what is held then comes out by `release` alone, when the input has passed `due`.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class RecordStage:
         observe: frozenset[str],
         size: Callable[[Schema], Size],
         partition: int = 0,
-        shown: Callable[[str], int] | None = None,
+        clock: InputTime | None = None,
     ) -> None:
         self._partition = partition
         self._stage = plan.stages[stage_id]
         self._context = Context(on_error)
-        self._context.shown = shown
+        self._context.clock = clock
         self._schemas = {n.name: n.schema for n in plan.nodes}
         handed_out = {handed.node for handed in self._stage.hands_on} | (observe & set(self._stage.emits))
         self._graph = StageGraph(plan, self._stage, self._context, frozenset(handed_out), size)

@@ -87,5 +87,5 @@ class StreamTableJoin:
     def _clock(self) -> int:
         """The clock by which the look-up was answered."""
         assert self._store is not None
-        shown = self._context.shown
-        return self._store.stream_time if shown is None else shown(self._context.asker)
+        context = self._context
+        return self._store.stream_time if context.clock is None else context.clock.asked(context.asker)

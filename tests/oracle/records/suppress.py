@@ -83,7 +83,12 @@ class Suppress:
             self._held[key] = Held(key[-1] // _MILLISECOND if self._windows else time, key, new, old, time)
         self._stream_time = self._context.moved(self._name, self._stream_time, time)
         self._context.metrics.peak(self._name, HELD_RECORDS, len(self._held))
-        while self._held and self._first().place <= self._stream_time - self._operation.wait:
+        own, due = self._held[key], self._stream_time - self._operation.wait
+        if self._context.by_input:  # others that are due have come out before, or do at their own place
+            if own.place <= due:
+                self._send(own)
+            return
+        while self._held and self._first().place <= due:
             self._send(self._first())
         while (bound := self._broken_bound()) is not None:
             if self._operation.when_full == "fail":

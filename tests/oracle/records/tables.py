@@ -58,24 +58,22 @@ class _VersionedTable:
 
     @property
     def stream_time(self) -> int:
-        return self._shown(self._node)
+        return self._context.moved(self._node, self._model.time, -1)
 
     def put(self, key: Row, row: Row | None, time: int) -> Outcome:
-        shown = self._model.time = self._shown(self._node)
+        shown = self._model.time = self.stream_time
         outcome = self._model.put(key, row, time)[0]
         if self._context.by_input:
             self._model.time = shown  # the record itself moves nothing
         return outcome
-
-    def _shown(self, node: str) -> int:
-        return self._model.time if self._context.shown is None else self._context.shown(node)
 
     def newest(self, key: Row) -> Row | None:
         found = self._model.lookup(key, None)
         return None if isinstance(found, str) else found[0]
 
     def lookup(self, key: Row, as_of: int | None) -> Found | Missed:
-        self._model.time = self._shown(self._context.asker)
+        if self._context.clock is not None:
+            self._model.time = self._context.clock.asked(self._context.asker)
         found = self._model.lookup(key, as_of)
         return Missed(found) if isinstance(found, str) else found
 
@@ -118,11 +116,11 @@ class _UnversionedTable:
 
     def _has_closed(self, key: Row) -> bool:
         """Whether the row is of a window that is over, by the input's clock of the node that asks."""
-        if self._context.shown is None or self._window is None:
+        if self._context.clock is None or self._window is None:
             return False
         end, window = key[-1] // 1000, self._window
         after = window.grace + {"session": window.size + 1, "sliding": 1}.get(window.kind, 0)
-        return bool(end + after < self._context.shown(self._context.asker))
+        return bool(end + after < self._context.clock.asked(self._context.asker))
 
     def content(self) -> Content:
         return None, 0, [(key, *self._rows[key], None) for key in sorted(self._rows, key=self._order)]

@@ -54,8 +54,9 @@ class Group:
         return sum(1 for _ in self.members)
 
     def without(self, ident: Row) -> Group:
-        """The group of a table without the row of that key."""
-        return replace(self, own=tuple(m for m in self.own if m.ident != ident))
+        """The group of a table without the row of that key; without the last one, if it came more than once."""
+        places = [place for place, member in enumerate(self.own) if member.ident == ident]
+        return self if not places else replace(self, own=self.own[: places[-1]] + self.own[places[-1] + 1 :])
 
 
 class Calls:
