@@ -17,7 +17,7 @@ READY_MUTANTS := $(MUTANTS)/.ready
 INPUTS := pyproject.toml constraints.txt Makefile
 
 # What `make thorough-long` asks of the tests with the marker `long`; without these variables they do little.
-LONG := VSC_KILLS=10 VSC_BROKER_KILLS=4 VSC_SPARK_TOPOLOGIES=40 VSC_TOPOLOGIES=400 VSC_PARTITIONS=400 \
+LONG := VSC_KILLS=10 VSC_BROKER_KILLS=4 VSC_SPARK_TOPOLOGIES=40 VSC_TOPOLOGIES=400 VSC_PARTITIONS=400 VSC_TASKS=40 \
 	VSC_EXPRESSIONS=20 VSC_CSV_FILES=20000
 
 # Each process would compile the tests again.
@@ -113,7 +113,7 @@ coverage: $(READY)
 	SPARK_CONF_DIR=$(CURDIR)/tools/coverage $(BIN)/coverage run $(ON_SPARK) -m spark
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage html --quiet
-	$(BIN)/coverage report
+	$(BIN)/coverage report --fail-under=96
 
 coverage-driver: $(READY)
 	rm -rf build/coverage

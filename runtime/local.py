@@ -61,7 +61,7 @@ class LocalRuntime:
             [later_stage(plan, s.id, self._stores[s.id, p], options, observed, partition=p) for p in range(partitions)]
             for s in plan.stages[1:]
         ]
-        self._stepping = [stepping(plan, s) for s in plan.stages]
+        self._stepping = stepping(plan)
         self.starts = dict(starts or {})
         """By source, its clock, in ms: the highest event time so far."""
         self.metrics = Metrics()

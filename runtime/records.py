@@ -11,7 +11,7 @@ The order of a record is (time, origin, offset, moment, path), compared lexicogr
 * ``offset``: its place in that source partition;
 * ``moment``: absent, which comes last, for a record that goes on as it comes. What time releases (D25) has the place of
   the record that moved the clock, before that one, and its moment there: the clock at which it was due, its node's
-  place in the plan, its key, its place among those of one key (`RELEASED` columns);
+  place in the plan, its key, its place among those of one key (`MOMENT_COLUMNS` columns);
 * ``path``: one counter for each stage, 0 for stages that the record's cause has not passed through: a stage pads the
   paths that enter it to its own depth. A stage numbers the records that it emits for one cause **from 1**, so that a
   shorter path, padded with 0, comes before everything that it caused. Each repartition also adds `MOVED` to the first
@@ -39,10 +39,12 @@ from vsc.runtime.narrow import narrowed, widened
 
 __all__ = [
     "DRAIN",
+    "MOMENT_COLUMNS",
     "MOVED",
+    "NO_WORD",
     "ORDINARY",
-    "RELEASED",
     "RETENTION_NEEDED",
+    "STEP",
     "Batch",
     "Dropped",
     "Group",
@@ -97,12 +99,18 @@ class Origin:
         return (self.rank, self.part, self.source)
 
 
-RELEASED = 6
-"""The columns of a moment: the clock, the node's place, the encoded key (its first 16 bytes, then its length or, of a
-longer one, a hash), the old place."""
+MOMENT_COLUMNS = 4
+"""The columns of a moment that are always there: the clock, the node's place, then what is compared last: a number that
+distinguishes keys of which the words are the same, the old place. The words of the encoded key follow."""
+
+NO_WORD = -(2**63)
+"""A word of a key, of eight bytes, that is not there."""
 
 ORDINARY = 2**63 - 1
 """The first column of the moment of a record that was not released, where others were."""
+
+STEP = ORDINARY - 1
+"""The first column of the moment of a step of the clock: after all that it releases, before its record."""
 
 DRAIN = "#drain"
 """Source name in the origin of records that the end of the input, or a changed topology, emitted."""
@@ -115,7 +123,8 @@ MOVED = 1 << 48
 class Order:
     """The order of n records, as columns (see the module).
 
-    `path` has the shape (n, stages passed). `moment` has the shape (n, `RELEASED`); None if no record was released.
+    `path` has the shape (n, stages passed). `moment` has the shape (n, `MOMENT_COLUMNS` + the words of the longest
+    key); None: no record was released.
     """
 
     time: Int64s
@@ -142,14 +151,24 @@ class Order:
         """The clock of the input at each place, as far as this epoch has moved it."""
         return self.time if self.moment is None else np.minimum(self.time, self.moment[:, 0])
 
-    @property
-    def moments(self) -> Int64s:
-        """`moment`, also where no record was released."""
-        if self.moment is not None:
+    def moments(self, columns: int) -> Int64s:
+        """`moment` with at least so many columns, also where no record was released."""
+        if self.moment is None:
+            moment = np.full((len(self), columns), NO_WORD, dtype=np.int64)
+            moment[:, :MOMENT_COLUMNS] = 0
+            moment[:, 0] = ORDINARY
+            return moment
+        missing = columns - self.moment.shape[1]
+        if missing <= 0:
             return self.moment
-        moment = np.zeros((len(self), RELEASED), dtype=np.int64)
-        moment[:, 0] = ORDINARY
-        return moment
+        return np.hstack([self.moment, np.full((len(self), missing), NO_WORD, dtype=np.int64)])
+
+    @property
+    def levels(self) -> tuple[Int64s | Int32s, ...]:
+        """What the order compares, one after the other."""
+        moment = () if self.moment is None else tuple(np.ascontiguousarray(self.moment.T))
+        compared = (*moment[:2], *moment[MOMENT_COLUMNS:], *moment[2:MOMENT_COLUMNS])
+        return (self.time, self.origin, self.offset, *compared, *np.ascontiguousarray(self.path.T))
 
     def padded(self, depth: int) -> Int64s:
         """The path with at least `depth` columns; added columns are 0."""
@@ -178,13 +197,13 @@ class Order:
     def concat(orders: Sequence[Order]) -> Order:
         """All rows of `orders` (at least one), one after the other."""
         depth = max(order.depth for order in orders)
-        released = any(order.moment is not None for order in orders)
+        columns = max(0 if order.moment is None else order.moment.shape[1] for order in orders)
         return Order(
             np.concatenate([order.time for order in orders]),
             np.concatenate([order.origin for order in orders]),
             np.concatenate([order.offset for order in orders]),
             np.concatenate([order.padded(depth) for order in orders]),
-            np.concatenate([order.moments for order in orders]) if released else None,
+            np.concatenate([order.moments(columns) for order in orders]) if columns else None,
         )
 
     @staticmethod
@@ -277,15 +296,16 @@ class Batch:
         order = self.order
         system: list[npt.NDArray[np.integer]] = [order.time, order.origin, order.offset, self.timestamps]
         system.append(self.present.astype(np.uint8))
-        moment = () if order.moment is None else order.moment.T
+        moment = () if order.moment is None else tuple(order.moment.T)
         parts = [narrowed(c) for c in (*system, *moment, *order.path.T)]
         columns = [added for _, added in parts if added is not None] + list(self.columns)
         metadata = {
-            "vsc": BATCH_FORMAT if order.moment is None else RELEASED_FORMAT,
+            "vsc": RELEASED_FORMAT if moment else BATCH_FORMAT,
             "rows": str(len(self)),
             "system": json.dumps([[base, added is not None] for base, added in parts]),
             "origins": json.dumps([[o.source, o.rank, o.part] for o in self.origins]),
         }
+        metadata |= {"moment": str(len(moment))} if moment else {}
         fields = [pa.field(f"c{i}", c.type) for i, c in enumerate(columns)]
         record = pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, metadata=metadata))
         sink = pa.BufferOutputStream()
@@ -315,7 +335,7 @@ class Batch:
             raise StateError("a batch of records has another format version", "use the same release of vsc everywhere")
         rows, parts = int(metadata[b"rows"]), json.loads(metadata[b"system"])
         head = sum(varies for _, varies in parts)
-        fixed = _FIXED + (RELEASED if version == RELEASED_FORMAT.encode() else 0)
+        fixed = _FIXED + (int(metadata[b"moment"]) if version == RELEASED_FORMAT.encode() else 0)
         if not fixed <= len(parts) <= _MOST_PARTS or rows != (record.num_rows if record.num_columns else min(rows, 1)):
             raise ValueError("its rows are not as many as it says")
         if record.num_columns != head + len(schema.key) + len(schema.value):
@@ -365,8 +385,7 @@ def processing_order(batches: Sequence[Batch]) -> Int64s:
 
 def sorted_places(order: Order) -> Int64s:
     """The places of the rows in D12's order. Its origins must be sorted, as those of `orders_together` are."""
-    moment = () if order.moment is None else np.ascontiguousarray(order.moment.T)
-    every = [order.time, order.origin, order.offset, *moment, *np.ascontiguousarray(order.path.T)]
+    every = order.levels
     levels = [level for level in every if len(level) and (level != level[0]).any()]
     if not levels or not _ascends(levels, slice(1, None), slice(None, -1)).any():
         return np.arange(len(order), dtype=np.int64)

@@ -10,7 +10,7 @@ from vsc.plan import Clock
 
 __all__ = ["DEFAULT_CLOCK", "TOPOLOGY_OPTIONS", "check_clock"]
 
-DEFAULT_CLOCK: Clock = "records"
+DEFAULT_CLOCK: Clock = "input"
 """What stream time is if a topology does not say it."""
 _CLOCKS: dict[str, Clock] = {"input": "input", "records": "records"}
 TOPOLOGY_OPTIONS = {"clock": OptionSpec("string", "'records'", tuple(_CLOCKS))}

@@ -14,7 +14,7 @@ of the input's clock, which enter a stage as causes without records. The clock t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -24,12 +24,14 @@ import pyarrow as pa
 from vsc.plan.clocks import NodeClock
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, Routes, arrivals, processing, turns
-from vsc.runtime.operators.in_step import NO_COLUMNS
-from vsc.runtime.records import DRAIN, ORDINARY, RELEASED, Batch, Int64s, Order, Origin
+from vsc.runtime.records import DRAIN, NO_WORD, STEP, Int64s, Order, Origin
 
-__all__ = ["InputClock", "Timing", "by_records", "end_of_input", "entering", "steps_of"]
+__all__ = ["InputClock", "Timing", "by_records"]
 
-_PREFIX = 16
+_WORD = 8
+_COMPARED = 32 * _WORD
+"""How much of a key decides what comes first: few keys are longer."""
+_SIGN = np.uint64(1 << 63)
 _LAST = 2**63 - 1
 
 
@@ -86,7 +88,8 @@ class InputClock:
     """The clocks of all nodes of one stage in one batch, by the input.
 
     `order` is that of the causes, in the order of processing, the steps among them. `starts`: by source, its clock when
-    the epoch began. `askers`: by node, those that look into its table. `waiting`: the nodes that wait.
+    the epoch began. `askers`: by node, those that look into its table. `ending`: the tables whose rows are final at the
+    end of the input.
     """
 
     def __init__(
@@ -96,7 +99,7 @@ class InputClock:
         starts: Mapping[str, int],
         routes: Routes,
         askers: Mapping[str, frozenset[str]],
-        waiting: frozenset[str],
+        ending: frozenset[str],
         origins: Sequence[Origin],
         order: Order,
     ) -> None:
@@ -105,7 +108,7 @@ class InputClock:
         self._sources, self._order = [origin.source for origin in origins], order
         self._running: dict[frozenset[str], Int64s] = {}
         self._keys: dict[str, list[Int64s]] = {}
-        self._waiting = waiting
+        self._ending = ending
         self._drained = bool(len(order)) and DRAIN in (self._sources[i] for i in np.unique(order.origin).tolist())
 
     def at(self, name: str, moments: Moments) -> Int64s:
@@ -136,7 +139,8 @@ class InputClock:
     def end(self, name: str) -> tuple[int, int]:
         """What the clock of node `name` shows at the end of the batch, and what is kept of it.
 
-        Where something waits, the end of the input leaves behind a clock at which nothing that has come waits any more.
+        Of a table that waits, the end of the input leaves behind a clock at which nothing that has come waits any more,
+        so no window gets a second final row.
         """
         node = self._nodes[name]
         running = self._passed(node.sources)
@@ -145,7 +149,7 @@ class InputClock:
             return last - node.hold, last - node.hold
         before = np.flatnonzero(self._order.time < _LAST)
         come = int(running[before[-1]]) if len(before) else self._start(node.sources)
-        return _LAST - node.hold, come + node.holds if name in self._waiting else come - node.hold
+        return _LAST - node.hold, come + node.holds if name in self._ending else come - node.hold
 
     def passing(self, name: str, due: Int64s) -> Int64s:
         """The first causes before which the clock of the input releases what is due at these moments of it."""
@@ -154,7 +158,7 @@ class InputClock:
         if moment is None or not len(moment):
             return first
         # What an earlier node has released at the very same moment comes before.
-        earlier = (moment[:, 0] < _STEP) & (moment[:, 1] < self._places[name])
+        earlier = (moment[:, 0] < STEP) & (moment[:, 1] < self._places[name])
         later = np.append(np.where(earlier, len(earlier), np.arange(len(earlier))), len(earlier))
         later = np.minimum.accumulate(later[::-1])[::-1]
         passing: Int64s = np.minimum(later[first], np.searchsorted(running, due, side="right"))
@@ -173,13 +177,14 @@ class InputClock:
         """The causes, behind what the same node has released in an earlier stage, where a copy of it is, for keys that
         come before these."""
         moment, place = self._order.moment, self._places[name]
-        if moment is None or not ((moment[:, 0] < _STEP) & (moment[:, 1] == place)).any():
+        if moment is None or not ((moment[:, 0] < STEP) & (moment[:, 1] == place)).any():
             return cause
         moved = cause.copy()
         for row, (at, when, own) in enumerate(zip(cause.tolist(), clock.tolist(), columns.tolist(), strict=True)):
-            while (
-                at < len(moment) and moment[at, 0] == when and moment[at, 1] == place and moment[at, 2:].tolist() < own
-            ):
+            while at < len(moment) and tuple(moment[at, :2].tolist()) == (when, place):
+                there = moment[at, 2:].tolist()
+                if _compared(there, own) >= _compared(own, there):
+                    break
                 at += 1
             moved[row] = at
         return moved
@@ -189,22 +194,25 @@ class InputClock:
         one thing that was released."""
         cause, released = self._routes.cause(at), self._routes.is_released(at)
         order = self._order.take(cause)
-        if order.moment is not None and (order.moment[:, 0] >= _STEP).all():
+        if order.moment is not None and (order.moment[:, 0] >= STEP).all():
             order = replace(order, moment=None)
         if not released.any():
             return order, cause
-        moments, path, number = order.moments.copy(), order.path.copy(), cause.copy()
+        widest = max(part.shape[1] for known in self._keys.values() for part in known)
+        moments, path, number = np.array(order.moments(2 + widest)), order.path.copy(), cause.copy()
         path[released] = 0
         beyond = len(self._order)
         for name, known in self._keys.items():
             rows = np.flatnonzero(released & (at.levels[2] == self._places[name]))
-            columns = np.concatenate(known)
             if len(rows):
                 turn = self._routes.turn(at.take(rows), name)
+                moments[rows] = NO_WORD
                 moments[rows, 0], moments[rows, 1] = at.levels[1][rows], self._places[name]
-                moments[rows, 2:] = columns[turn]
+                for begun, columns in _numbered(known):
+                    these = (turn >= begun) & (turn < begun + len(columns))
+                    moments[rows[these], 2 : 2 + columns.shape[1]] = columns[turn[these] - begun]
                 number[rows] = beyond + turn
-            beyond += len(columns)
+            beyond += sum(map(len, known))
         return replace(order, moment=moments, path=path), number
 
     def _start(self, sources: frozenset[str]) -> int:
@@ -259,56 +267,36 @@ class _ByInput:
         return order[place], at.take(place)
 
 
-_STEP = ORDINARY - 1
-"""The first column of the moment of a step: after all that it releases, before its record."""
-
-
-def entering(batch: Batch) -> Batch:
-    """Steps as they enter a stage: each before its record, after what earlier stages have released there."""
-    moment = np.zeros((len(batch), RELEASED), dtype=np.int64)
-    moment[:, 0] = _STEP
-    return replace(batch, order=replace(batch.order, moment=moment))
-
-
-def steps_of(origin: Origin, order: Order, clock: int | None) -> Batch | None:
-    """The steps of a source partition: where the `order` of its records has a higher time than before.
-
-    `clock`: its highest time so far in the epoch; None before the first record. None if there are no steps.
-    """
-    time = order.time
-    rises = np.append(True if clock is None else time[:1] > clock, time[1:] > time[:-1])[: len(time)]
-    if not rises.any():
-        return None
-    chosen = order.take(np.flatnonzero(rises))
-    return Batch(NO_COLUMNS, (origin,), chosen, chosen.time, np.ones(len(chosen), dtype=np.bool_), (), ())
-
-
-def end_of_input() -> Batch:
-    """The step at which everything comes out that waits."""
-    one = np.zeros(1, dtype=np.int64)
-    order = Order(one + _LAST, one.astype(np.int32), one, np.zeros((1, 0), dtype=np.int64))
-    return Batch(NO_COLUMNS, (Origin(DRAIN, 2**31 - 1, ""),), order, one, np.ones(1, dtype=np.bool_), (), ())
-
-
 def _columns(clock: Int64s, keys: Sequence[bytes]) -> Int64s:
-    """The columns of moments from the third on: of each key its first bytes and a hash, then its old place."""
-    columns = np.zeros((len(keys), RELEASED - 2), dtype=np.int64)
-    first = np.frombuffer(b"".join([key[:_PREFIX].ljust(_PREFIX, b"\0") for key in keys]), dtype=">u8")
-    columns[:, :2] = (first.astype(np.uint64) ^ _SIGN).view(np.int64).reshape(-1, 2)
-    columns[:, 2] = np.fromiter(map(len, keys), np.int64, len(keys))
-    for row in np.flatnonzero(columns[:, 2] > _PREFIX).tolist():
-        columns[row, 2] = _hashed(keys[row])
+    """The columns of moments from the third on; for very long keys a hash instead of their length."""
+    lengths = np.fromiter(map(len, keys), np.int64, len(keys))
+    words = -(-min(int(lengths.max(initial=0)), _COMPARED) // _WORD)
+    text = b"".join([key[: words * _WORD].ljust(words * _WORD, b"\0") for key in keys])
+    key = (np.frombuffer(text, dtype=">u8").astype(np.uint64) ^ _SIGN).view(np.int64).reshape(len(keys), words)
+    for row in np.flatnonzero(lengths > _COMPARED).tolist():
+        lengths[row] = _hashed(keys[row])
+    columns = np.column_stack([lengths, np.zeros(len(keys), dtype=np.int64), key])
     if len(keys):
-        begins = (clock[1:] != clock[:-1]) | (columns[1:, :3] != columns[:-1, :3]).any(axis=1)
-        columns[:, 3] = turns(np.cumsum(np.append(True, begins))) - 1
+        begins = (clock[1:] != clock[:-1]) | (columns[1:] != columns[:-1]).any(axis=1)
+        columns[:, 1] = turns(np.cumsum(np.append(True, begins))) - 1
     return columns
+
+
+def _numbered(parts: Sequence[Int64s]) -> Iterator[tuple[int, Int64s]]:
+    """The parts, each with the number of its first row among all rows."""
+    begun = 0
+    for part in parts:
+        yield begun, part
+        begun += len(part)
+
+
+def _compared(columns: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    """The columns of one moment from the third on, as they are compared with those of another one."""
+    return (*columns[2:], *[NO_WORD] * (len(other) - len(columns)), *columns[:2])
 
 
 def _hashed(key: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big", signed=True)
-
-
-_SIGN = np.uint64(1 << 63)
 
 
 def _none() -> Int64s:

@@ -68,7 +68,7 @@ class _Distinct(Step):
         return self._store.floor + self._operation.within - 1 if self._store.floor else 0
 
     def commit(self) -> None:
-        if self._clock >= 0:
+        if self._changed or self._clock != self._store.stream_time:
             self._store.write(self._changed, self._added, self._clock, self._clock - _kept(self._operation) + 1)
 
     def _passed(self, flow: Flow, late: Mask) -> Mask:

@@ -18,7 +18,6 @@ import numpy as np
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.metrics import Metrics
-from vsc.runtime.operators.clock import end_of_input, entering
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.context import RunOptions
@@ -26,6 +25,7 @@ from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.operators.operator import operator_of
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.stage_nodes import StageNodes
+from vsc.runtime.operators.steps import end_of_input, entering
 from vsc.runtime.operators.views.catalog import held_back
 from vsc.runtime.records import Batch, Int64s, orders_together, sorted_places
 from vsc.runtime.state.kv import OrderedKV

@@ -51,7 +51,8 @@ class StageNodes:
         self.routes = Routes(plan, stage, handed_out)
         self._clocks = node_clocks(plan) if plan.clock == "input" else None
         self._askers = askers(plan, stage)
-        self._waiting = frozenset(name for name in stage.nodes if plan.node(name).operation.waits)
+        holding = (plan.node(name) for name in stage.nodes)
+        self._ending = frozenset(node.name for node in holding if node.operation.waits and node.kind == "table")
         self._places = {node.name: place for place, node in enumerate(plan.nodes)}
 
     def losses(self) -> Losses:
@@ -100,7 +101,7 @@ class StageNodes:
     def _clock(self, origins: tuple[Origin, ...], order: Order, starts: Mapping[str, int]) -> InputClock | None:
         if self._clocks is None or not self._stage.id:
             return None
-        return InputClock(self._clocks, self._places, starts, self.routes, self._askers, self._waiting, origins, order)
+        return InputClock(self._clocks, self._places, starts, self.routes, self._askers, self._ending, origins, order)
 
     def _done(self, batch: StageBatch, origins: tuple[Origin, ...]) -> StageResult:
         losses, order = batch.losses, batch.order

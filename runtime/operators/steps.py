@@ -8,24 +8,35 @@ went on with them tell; of a source for whose time nothing waits, one partition 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from vsc.plan.clocks import node_clocks, stepping
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.in_step import Input
+from vsc.runtime.operators.in_step import NO_COLUMNS, Input
 from vsc.runtime.operators.layout import handed_on
-from vsc.runtime.records import DRAIN
+from vsc.runtime.records import DRAIN, MOMENT_COLUMNS, STEP, Batch, Order, Origin
 from vsc.runtime.state.waiting import STEPS
 
-__all__ = ["StepsTo", "gone_on", "of_sources", "stages_in_step", "steps_to"]
+__all__ = [
+    "StepsTo",
+    "end_of_input",
+    "entering",
+    "gone_on",
+    "of_sources",
+    "stages_in_step",
+    "steps_of",
+    "steps_to",
+]
+
+_LAST = 2**63 - 1
 
 
 def stages_in_step(plan: Plan) -> tuple[int, ...]:
     """The stages in which records may have to wait for other sources: those that read sources, and those that step."""
     reading = {id for ids in handed_on(plan.stages[0]).values() for id in ids}
-    return tuple(sorted(reading | {stage.id for stage in plan.stages if stepping(plan, stage)}))
+    return tuple(sorted(reading | {id for id, sources in enumerate(stepping(plan)) if sources}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +64,11 @@ def steps_to(plan: Plan) -> dict[str, StepsTo]:
     """By source, where its steps go; without the sources of which no stage has to know the time."""
     if plan.clock == "records":
         return {}
-    clocks, steps = node_clocks(plan), {stage.id: stepping(plan, stage) for stage in plan.stages}
+    clocks, steps = node_clocks(plan), stepping(plan)
     found = {}
     for source in (node.name for node in plan.sources):
         taking = [id for node, ids in handed_on(plan.stages[0]).items() if source in clocks[node].sources for id in ids]
-        everywhere = tuple(id for id, sources in steps.items() if source in sources)
+        everywhere = tuple(id for id, sources in enumerate(steps) if source in sources)
         if everywhere or taking:
             found[source] = StepsTo(everywhere, min(everywhere or taking))
     return found
@@ -85,3 +96,30 @@ def of_sources(portion: Sequence[Input], sources: frozenset[str]) -> list[Input]
         if len(batch):
             found.append((node, batch))
     return found
+
+
+def entering(batch: Batch) -> Batch:
+    """Steps as they enter a stage: each before its record, after what earlier stages have released there."""
+    moment = np.zeros((len(batch), MOMENT_COLUMNS), dtype=np.int64)
+    moment[:, 0] = STEP
+    return replace(batch, order=replace(batch.order, moment=moment))
+
+
+def steps_of(origin: Origin, order: Order, clock: int | None) -> Batch | None:
+    """The steps of a source partition: where the `order` of its records has a higher time than before.
+
+    `clock`: its highest time so far in the epoch; None before the first record. None if there are no steps.
+    """
+    time = order.time
+    rises = np.append(True if clock is None else time[:1] > clock, time[1:] > time[:-1])[: len(time)]
+    if not rises.any():
+        return None
+    chosen = order.take(np.flatnonzero(rises))
+    return Batch(NO_COLUMNS, (origin,), chosen, chosen.time, np.ones(len(chosen), dtype=np.bool_), (), ())
+
+
+def end_of_input() -> Batch:
+    """The step at which everything comes out that waits."""
+    one = np.zeros(1, dtype=np.int64)
+    order = Order(one + _LAST, one.astype(np.int32), one, np.zeros((1, 0), dtype=np.int64))
+    return Batch(NO_COLUMNS, (Origin(DRAIN, 2**31 - 1, ""),), order, one, np.ones(1, dtype=np.bool_), (), ())

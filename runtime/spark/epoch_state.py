@@ -27,7 +27,7 @@ from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import read_identity
 from vsc.runtime.spark.moved import follow_schemas
-from vsc.runtime.spark.node_clocks import NodeClocks
+from vsc.runtime.spark.node_clocks import NO_CLOCK, NodeClocks
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.sealed import epochs_in
@@ -167,7 +167,8 @@ class EpochState:
                 parts = sorted((r for r in rows if r.store == i), key=lambda r: int(r.partition))
                 lowest = min((r.stream_time for r in parts if r.stream_time is not None), default=None)
                 sizes = tuple(PartSize(r.rows, r.bytes, r.stream_time) for r in parts)
-                found.append(StoreSize(store, sizes, clocks.shown(store.node, lowest, sources)))
+                shown = clocks.shown(store.node, lowest, sources) if store.has_clock else NO_CLOCK
+                found.append(StoreSize(store, sizes, shown))
         return found
 
     def _partition(self, store: StoreInfo, asked: Question) -> int | None:

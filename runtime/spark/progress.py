@@ -117,7 +117,7 @@ class Finished(_Event):
 class Tracker:
     """Sums up a run.
 
-    `sinks` is what users call each sink, `nodes` the node of each store, with the clocks of all of them (None: clocks
+    `sinks` is what users call each sink, `nodes` the node of each store with a clock, `timing` all clocks (None: clocks
     are not shown), `state` and `clocks` what is known of the partitions and sources from earlier runs, `started` when
     all of it began (``time.monotonic``), Spark's start included.
     """
@@ -138,7 +138,7 @@ class Tracker:
     @classmethod
     def after(cls, plan: Plan, reports: Iterable[EpochReport], started: float) -> Tracker:
         """A tracker of a plan's run that knows the state that earlier epochs left."""
-        nodes = {state_name(store): store.node for store in stores_of(plan)}
+        nodes = {state_name(store): store.node for store in stores_of(plan) if store.has_clock}
         lags: Lags = {node.name: {} for node in plan.sources}
         tracker = cls(sink_names(plan), nodes, NodeClocks(plan), lags=lags, started=started)
         for report in reports:
@@ -191,7 +191,7 @@ class Tracker:
         behind: dict[str, int] = {}
         for name, store in stores.items():
             node = self.nodes.get(name)  # None: another topology has kept it
-            if self.timing is not None and node is not None and store.stream_time is not None:
+            if self.timing is not None and node is not None:
                 shown = self.timing.shown(node, store.stream_time, self.clocks)
                 stores[name] = replace(store, stream_time=shown.time)
                 behind |= {} if shown.behind is None else {name: shown.behind}

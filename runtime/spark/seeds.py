@@ -74,6 +74,11 @@ class Seeds:
         self._lengths.append(len(chunk))
         self._checksums.append(zlib.crc32(chunk))
 
+    @property
+    def taken(self) -> bool:
+        """Whether there were any."""
+        return bool(self._lengths)
+
     def settle(self) -> None:
         """Makes what was taken the beginning of the chain."""
         if self._lengths:

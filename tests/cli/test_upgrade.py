@@ -275,6 +275,13 @@ def test_a_checkpoint_keeps_the_clock_that_it_was_begun_with(
     ]
 
 
+def test_that_the_clock_was_implied_when_a_checkpoint_began_is_no_difference(folder: Path) -> None:
+    compiled = replace(compile_topology(OLD, path="t.vdsl"), clock="input")
+    identity = Identity("0123456789abcdef" * 2, 2, dump(replace(compiled, clock_implied=True)))
+    files = LocalFiles(str(folder / "ck"))
+    assert changes_in_place(files, identity, replace(compiled, clock_implied=False), "new.vdsl") is None
+
+
 def test_verdicts_and_remarks_are_shown_first(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

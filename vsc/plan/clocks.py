@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vsc.plan.nodes import Node, Plan, Stage
+from vsc.plan.nodes import Node, Plan
 from vsc.plan.operations import Aggregate, Source
 from vsc.plan.record import record
 
@@ -50,13 +50,14 @@ def held_back_by(plan: Plan, name: str, clocks: Mapping[str, NodeClock]) -> tupl
     return tuple(reversed(found))
 
 
-def stepping(plan: Plan, stage: Stage) -> frozenset[str]:
-    """The sources whose clock `stage` has to know, even where it gets none of their records: something in it waits
+def stepping(plan: Plan) -> tuple[frozenset[str], ...]:
+    """By stage, the sources whose clock it has to know, even where it gets none of their records: something in it waits
     for that clock."""
-    if plan.clock == "records" or stage.id == 0:
-        return frozenset()
-    clocks = node_clocks(plan)
-    return frozenset().union(*(clocks[name].sources for name in stage.nodes if plan.node(name).operation.waits))
+    if plan.clock == "records":
+        return (frozenset(),) * len(plan.stages)
+    clocks, waits = node_clocks(plan), {node.name for node in plan.nodes if node.operation.waits}
+    waiting = (waits.intersection(stage.nodes) if stage.id else () for stage in plan.stages)
+    return tuple(frozenset().union(*(clocks[name].sources for name in names)) for names in waiting)
 
 
 def _held_back(node: Node, nodes: Mapping[str, Node]) -> int:

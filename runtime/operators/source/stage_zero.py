@@ -14,7 +14,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.clock import steps_of
 from vsc.runtime.operators.columns.flow import Flow, blanked
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.context import RunOptions
@@ -22,7 +21,7 @@ from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.source.checked_rows import CheckedRows
 from vsc.runtime.operators.source.rows import SourceRows
 from vsc.runtime.operators.stage_nodes import StageNodes
-from vsc.runtime.operators.steps import steps_to
+from vsc.runtime.operators.steps import steps_of, steps_to
 from vsc.runtime.records import Int64s, Order
 from vsc.runtime.state.kv import MemoryKV
 from vsc.runtime.state.waiting import STEPS

@@ -56,6 +56,11 @@ class StoreInfo:
         """Whether it is a table's own store."""
         return self.kind in ("versioned", "unversioned")
 
+    @property
+    def has_clock(self) -> bool:
+        """Whether what it holds depends on stream time."""
+        return self.kind not in ("unversioned", "groups", "subscriptions")
+
 
 class Status(StrEnum):
     """What a row of an answer is."""

@@ -203,7 +203,8 @@ def topic_id(options: Options, admin: Any) -> str:
 
     topic = options.text("topic")
     try:
-        return str(_described(admin, topic).topic_id)
+        # as the client for Java writes it, in the Base64 of URLs
+        return str(_described(admin, topic).topic_id).replace("+", "-").replace("/", "_")
     except KafkaException as error:
         message, help = _why(error.args[0], [], topic, options.text("bootstrap_servers"))
         raise SourceError(f"{options.place}: {message}", help) from None

@@ -129,6 +129,7 @@ class AllStages:
         self._folders = folders
         self.state = {(s, p): (_Value(), _Chunks()) for s in self._tasks for p in range(partitions)}
         self.kept, self.epoch, self.calls = _Kept(), 0, 0
+        self._first = {id: node for node, id in {sink.node: sink.id for sink in reversed(plan.sinks)}.items()}
         self._seeds: list[WireRow] = []
         self.sent: dict[str, list[Batch]] = {sink.node: [] for sink in plan.sinks}
         self.reports: list[EpochReport] = []
@@ -218,7 +219,9 @@ class AllStages:
             if dest == CONTROL:
                 counters.append(payload)
             elif dest == SINK:
-                node = next(sink.node for sink in self.plan.sinks if sink.id == port)
+                node = self._first.get(port)
+                if node is None:
+                    continue
                 sent.setdefault(node, []).append(Batch.from_ipc(payload, self.plan.node(node).schema))
         return EpochReport.gather(self.epoch, counters), sent
 

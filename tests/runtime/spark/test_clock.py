@@ -157,11 +157,14 @@ def test_a_query_that_is_carried_over_in_the_middle(spark: SparkSession, tmp_pat
     }
     variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
 
-    def ran(checkpoint: str, partitions: int, out: str) -> dict[str, Any]:
-        given = {**variables, "out": str(tmp_path / out)}
+    def ran(checkpoint: str, partitions: int, *outs: str) -> dict[str, Any]:
+        """A run that writes to the last of `outs`, and what is in all of them, one after the other."""
+        given = {**variables, "out": str(tmp_path / outs[-1])}
         job = Run(plan, str(tmp_path / checkpoint), given, partitions, drain=True)
         run(job, spark, display("none", sys.stderr))
-        return {sink.node: by_names(plan, sink.node, parquet_rows(tmp_path / out / sink.node)) for sink in plan.sinks}
+        names = [sink.node for sink in plan.sinks]
+        rows = {name: [row for out in outs for row in parquet_rows(tmp_path / out / name)] for name in names}
+        return {name: by_names(plan, name, found) for name, found in rows.items()}
 
     assert ran("one", 1, "one_out") == whole
     assert ran("old", 3, "out") == whole
@@ -169,4 +172,4 @@ def test_a_query_that_is_carried_over_in_the_middle(spark: SparkSession, tmp_pat
     waited = [report.epoch for report in opened.reports() if any(size.steps for size in report.state.values())]
     opened.go_back(make_sinks(spark, resolve_plan(plan, variables), opened.id), waited[-1])
     upgrade(Upgrade(plan, str(tmp_path / "old"), str(tmp_path / "new"), variables, 2), spark, lambda _: None)
-    assert ran("new", 2, "out") == whole
+    assert ran("new", 2, "out", "rest") == whole
