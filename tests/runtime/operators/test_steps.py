@@ -1,4 +1,4 @@
-"""The clock of the input in the order of records: its steps, what it releases, the end of the input."""
+"""Steps of the input's clock in the order of records, what it releases, the end of the input."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from vsc.plan.nodes import Column, Schema
 from vsc.plan.types import BIGINT
-from vsc.runtime.operators.clock import end_of_input, entering, steps_of
-from vsc.runtime.records import ORDINARY, Batch, Order, Origin, processing_order
+from vsc.runtime.operators.steps import end_of_input, entering, steps_of
+from vsc.runtime.records import MOMENT_COLUMNS, ORDINARY, Batch, Order, Origin, processing_order
 
 PART = Origin("s", 0, "f")
 SCHEMA = Schema((Column("k", BIGINT),), ())
@@ -26,8 +26,8 @@ def records(times: list[int], moment: int = ORDINARY) -> Batch:
     """Records of one source partition, of which what time releases has a moment."""
     placed, number = order(times), np.arange(len(times))
     if moment != ORDINARY:
-        moments = placed.moments.copy()
-        moments[:, 0], moments[:, 1:] = moment, 0
+        moments = np.zeros((len(times), MOMENT_COLUMNS), dtype=np.int64)
+        moments[:, 0] = moment
         placed = replace(placed, moment=moments)
     there = np.ones(len(times), dtype=np.bool_)
     return Batch(SCHEMA, (PART,), placed, number, there, (pa.array(number, pa.int64()),), ())
@@ -77,9 +77,9 @@ def test_the_end_of_the_input_comes_after_all_records() -> None:
 
 def test_moments_survive_arrow_and_batches_that_have_none() -> None:
     released, plain = records([5, 6], moment=4), records([7])
-    assert Batch.from_ipc(released.to_ipc(), SCHEMA).order.moments.tolist() == released.order.moments.tolist()
+    assert Batch.from_ipc(released.to_ipc(), SCHEMA).order.clock.tolist() == [4, 4]
     assert Batch.from_ipc(plain.to_ipc(), SCHEMA).order.moment is None
     both = Batch.concat([plain, released])
     assert both.order.clock.tolist() == [7, 4, 4]
     assert Batch.from_ipc(both.to_ipc(), SCHEMA).order.clock.tolist() == [7, 4, 4]
-    assert both.take(np.array([1])).order.moments[0, 0] == 4
+    assert both.take(np.array([1])).order.clock.tolist() == [4]
