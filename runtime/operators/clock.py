@@ -129,8 +129,8 @@ class InputClock:
         return min(map(self.start, (name, *self._askers.get(name, ()))))
 
     def horizon_after(self, name: str) -> int:
-        """The same after this batch."""
-        return self.horizon(name) if self._askers.get(name) else self.end(name)[1]
+        """The same after this batch: a window that closes at an earlier time is not asked for."""
+        return self.horizon(name) if self._askers.get(name) else self.end(name)[1] + 1
 
     def timing(self, name: str, at: Moments, before: int) -> Timing:
         """The clock of node `name` through these events; never below what it showed `before`."""

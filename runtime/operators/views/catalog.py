@@ -61,8 +61,9 @@ def open_view(plan: Plan, store: StoreInfo, kv: OrderedKV, starts: Mapping[str, 
     node = plan.node(store.node)
     if starts is None or plan.clock == "records":
         return _opened(plan, store, kv, None)
-    now, horizon = _clocks(plan, store, starts)
-    return limited(_opened(plan, store, kv, horizon), node, now, horizon)
+    now, asking = _clocks(plan, store, starts)
+    view = _opened(plan, store, kv, min((now, *asking)))
+    return limited(view, node, now, min((now, *asking)) if asking else now + 1)
 
 
 def _opened(plan: Plan, store: StoreInfo, kv: OrderedKV, clock: int | None) -> StoreView:
@@ -72,15 +73,14 @@ def _opened(plan: Plan, store: StoreInfo, kv: OrderedKV, clock: int | None) -> S
     return beside_of(node).view(node, node.operation, store, kv)
 
 
-def _clocks(plan: Plan, store: StoreInfo, starts: Mapping[str, int]) -> tuple[int, int]:
-    """What the clock of a store's node shows, and the lowest clock by which the store is asked."""
+def _clocks(plan: Plan, store: StoreInfo, starts: Mapping[str, int]) -> tuple[int, list[int]]:
+    """What the clock of a store's node shows, and those of the nodes that look into it."""
     clocks = node_clocks(plan)
-    asking = askers(plan, plan.stages[store.stage]).get(store.node, frozenset())
-    shown = {
-        name: max((starts.get(source, -1) for source in clocks[name].sources), default=-1) - clocks[name].hold
-        for name in (store.node, *asking)
-    }
-    return shown[store.node], min(shown.values())
+
+    def shown(name: str) -> int:
+        return max((starts.get(source, -1) for source in clocks[name].sources), default=-1) - clocks[name].hold
+
+    return shown(store.node), [*map(shown, askers(plan, plan.stages[store.stage]).get(store.node, ()))]
 
 
 def left_behind(plan: Plan, stage: Stage, node: Node) -> StoreInfo:
