@@ -128,13 +128,17 @@ class AllStages:
         }
         self._folders = folders
         self.state = {(s, p): (_Value(), _Chunks()) for s in self._tasks for p in range(partitions)}
-        self.kept, self.epoch, self.calls = _Kept(), 0, 0
+        self.kept, self.epoch = _Kept(), 0
         self._first = {id: node for node, id in {sink.node: sink.id for sink in reversed(plan.sinks)}.items()}
         self._seeds: list[WireRow] = []
         self.sent: dict[str, list[Batch]] = {sink.node: [] for sink in plan.sinks}
         self.reports: list[EpochReport] = []
         self._told = Pace().dump()
         self._pacer = self._begun()
+
+    def feed(self, file: File) -> None:
+        """One more file."""
+        self._files.setdefault(file.source, []).append(file)
 
     def left(self, source: str) -> list[File]:
         """The files that were not handed out yet."""
@@ -232,7 +236,6 @@ class AllStages:
             mine = None if whole is None else whole[whole.slot == slot]
             if mine is not None and len(mine):
                 self._as_task(partition)
-                self.calls += 1
                 out += list(task.run(slot, iter([mine]), *cast(Any, self.state[stage, partition])))
         return out
 

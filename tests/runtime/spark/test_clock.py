@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +135,28 @@ def test_cuts_restarts_and_partitions_do_not_show(
     whole, counted = driven(plan, files)
     assert sent == {name: by_key(shown_records(batch)) for name, batch in whole.items()}
     assert metrics[0].flat() == counted
+
+
+@pytest.mark.parametrize(("clock", "opened"), [("records", [1, 1]), ("input", [2, 1])])
+def test_only_where_something_waits_for_time_partitions_without_records_are_opened(
+    clock: Any, opened: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        SOURCES
+        + JOINED
+        + """
+table seen = aggregate s group by k select max(c) as c;
+stream changes = to_stream seen;
+table counts = aggregate changes group by c select count(*) as n;
+"""
+    )
+    query = AllStages(replace(plan_of(text), clock=clock), [], 2, tmp_path, monkeypatch)
+    query.run({})  # every partition is called at first
+    for at, key in enumerate("ab"):
+        query.feed(File("s", key, [EpochRow("s", key, 1, {"k": key, "c": key, "v": 1, "at": at}, at)]))
+        query.run({"s": 1})
+        stages = [place[0] for place in query.reports[-1].state]
+        assert [stages.count(stage) for stage in "12"] == opened
 
 
 OF_FILES = TOPOLOGIES["windows"].replace(
