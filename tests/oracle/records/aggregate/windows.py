@@ -198,9 +198,10 @@ class WindowedAggregate:
             for held in self._open_ones():
                 if held.place <= closed:
                     self._close(held)
+        if self._context.by_input:  # look-ups do not see what has closed, by the clock of their readers
+            self._closed = self._closed if self._final else closed  # a final result comes at its own place
+            return
         self._closed = closed
-        if self._context.by_input:
-            return  # look-ups do not see what has closed, by the clock of their readers
         forgotten = min(closed, self._forgotten_up_to())
         for held in self._in_time():
             if held.place <= forgotten:
