@@ -1,8 +1,9 @@
 """How the steps of the input's clock travel from the tasks that read a source to the stages that have to know them.
 
 Many partitions get the same steps, so these are packed: the differences from step to step, compressed. Guarantees: of
-the steps of one time only the first is sent, of those at which the clock of the epoch's beginning stands none; they
-arrive in D12's order. Which stages and partitions get them is said in `vsc.runtime.operators.steps`.
+the steps of one time only the first is sent, of those at which the clock of the epoch's beginning stands none, and
+where only windows of one size wait just the first ones beyond each moment at which one can close; they arrive in D12's
+order. Which stages and partitions get them is said in `vsc.runtime.operators.steps`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from vsc.plan.clocks import moments_due
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.in_step import NO_COLUMNS
 from vsc.runtime.operators.steps import steps_to
-from vsc.runtime.records import Batch, Int64s
+from vsc.runtime.records import Batch, Int64s, Mask
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.wire import WireRow, pieces
 from vsc.runtime.state.waiting import STEPS
@@ -36,6 +38,8 @@ class StepsRouter:
         to = steps_to(plan).get(source)
         self._start = pace.starts.get(source)
         self._to = [] if to is None else [(s, p) for s in to.stages for p in to.partitions(s, partitions, pace.calls)]
+        # where records may wait, the steps tell how far the source has come in what has gone on
+        self._due = None if to is None or pace.calls else moments_due(plan)[source]
 
     def needed(self, steps: Batch) -> Batch:
         """Those of the steps that somebody needs."""
@@ -46,10 +50,23 @@ class StepsRouter:
     def route(self, steps: Batch) -> Iterator[WireRow]:
         """The rows that carry steps that are `needed`."""
         ordered = steps.sorted()
-        time = ordered.order.time
-        for piece in pieces(ordered.filter(np.append(True, time[1:] > time[:-1])[: len(time)])):
+        for piece in pieces(ordered.filter(self._passing(ordered.order.time))):
             payload = packed(piece)
             yield from (WireRow(stage, STEPS, partition, payload) for stage, partition in self._to)
+
+    def _passing(self, time: Int64s) -> Mask:
+        """Which of the steps, in order, are the first ones beyond a moment at which something can be due."""
+        if self._due is None:
+            return _rises(time)
+        found = np.zeros(len(time), dtype=np.bool_)
+        for every in self._due:
+            found |= _rises((time - every.phase) // every.span)
+        return found
+
+
+def _rises(values: Int64s) -> Mask:
+    rises: Mask = np.append(True, values[1:] > values[:-1])[: len(values)]
+    return rises
 
 
 def packed(steps: Batch) -> bytes:

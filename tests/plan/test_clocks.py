@@ -8,7 +8,7 @@ import pytest
 
 from vsc.compiler.driver import compile_topology
 from vsc.plan import Plan
-from vsc.plan.clocks import NodeClock, node_clocks, stepping
+from vsc.plan.clocks import Every, NodeClock, moments_due, node_clocks, stepping
 
 SOURCES = """
 stream sales (sku string, country string, n int) from memory () key sku;
@@ -120,3 +120,19 @@ def test_only_stages_that_wait_are_told_the_time_of_the_sources_that_they_wait_f
     assert of["t"] == frozenset()
     assert of["days"] == frozenset({"sales", "returns"})
     assert set(stepping(dataclasses.replace(plan, clock="records"))) == {frozenset()}
+
+
+def test_windows_are_due_at_regular_moments_and_all_else_at_any() -> None:
+    text = """
+    stream j = left join sales with prices grace 7 ms select country, n;
+    table days = aggregate j group by country window tumbling (size = 100 ms, grace = 5 ms) emit final
+    select count(*) as n;
+    table hours = aggregate returns group by country window hopping (size = 60 ms, advance = 20 ms, grace = 3 ms)
+    select count(*) as n;
+    table closed = suppress hours until window closes;
+    sink days to memory (); sink closed to memory ();
+    """
+    due = moments_due(_plan(text))
+    assert (due["sales"], due["returns"], due["prices"]) == (None, frozenset({Every(20, 3)}), frozenset())
+    only = _plan(text.replace("grace 7 ms", ""))
+    assert moments_due(only)["sales"] == frozenset({Every(100, 5)})

@@ -13,7 +13,7 @@ from vsc.plan.nodes import Node, Plan
 from vsc.plan.operations import Aggregate, Source
 from vsc.plan.record import record
 
-__all__ = ["NodeClock", "held_back_by", "node_clocks", "stepping"]
+__all__ = ["Every", "NodeClock", "held_back_by", "moments_due", "node_clocks", "stepping"]
 
 
 @record
@@ -58,6 +58,40 @@ def stepping(plan: Plan) -> tuple[frozenset[str], ...]:
     clocks, waits = node_clocks(plan), {node.name for node in plan.nodes if node.operation.waits}
     waiting = (waits.intersection(stage.nodes) if stage.id else () for stage in plan.stages)
     return tuple(frozenset().union(*(clocks[name].sources for name in names)) for names in waiting)
+
+
+@record
+class Every:
+    """Moments of a clock: those that are `phase` ms after a multiple of `span` ms."""
+
+    span: int
+    phase: int
+
+
+def moments_due(plan: Plan) -> Mapping[str, frozenset[Every] | None]:
+    """By source, the moments of its clock at which something can be due for which a stage waits; None: any moment."""
+    nodes, clocks = {node.name: node for node in plan.nodes}, node_clocks(plan)
+    found: dict[str, frozenset[Every] | None] = {node.name: frozenset() for node in plan.sources}
+    for node in plan.nodes:
+        if node.operation.waits:
+            due = _due(node, nodes, clocks[node.name])
+            for source in clocks[node.name].sources:
+                known = found[source]
+                found[source] = None if due is None or known is None else known | {due}
+    return found
+
+
+def _due(node: Node, nodes: Mapping[str, Node], clock: NodeClock) -> Every | None:
+    """When what the node holds can be due: windows of one size close one after the other."""
+    operation, first = node.operation, node
+    if not (operation.begins_windows or operation.holds_windows):
+        return None
+    while first.inputs and not first.operation.begins_windows:
+        first = nodes[first.inputs[0]]
+    window = first.operation.window if isinstance(first.operation, Aggregate) else None
+    if window is None or window.kind not in ("tumbling", "hopping"):
+        return None
+    return Every(window.advance, (clock.hold + clock.holds) % window.advance)
 
 
 def _held_back(node: Node, nodes: Mapping[str, Node]) -> int:

@@ -66,6 +66,31 @@ def test_every_partition_gets_what_its_stage_waits_for(
     assert all(unpacked(row.payload).order.time.tolist() == [5, 7] for row in rows)
 
 
+WINDOWS = """
+stream s (k string, at bigint) from memory () key k timestamp at;
+table a = aggregate s group by k window tumbling (size = 10 ms, grace = 3 ms) emit final select count(*) as n;
+table h = aggregate s group by k window hopping (size = 12 ms, advance = 6 ms) select count(*) as n;
+table b = suppress h until window closes;
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "waits", "sent"),
+    [
+        (WINDOWS, False, [0, 3, 6, 12, 13, 19, 36]),  # beyond 3, 13, 23 ... or 0, 6, 12 ...
+        (WINDOWS, True, [0, 1, 3, 4, 5, 6, 12, 13, 17, 19, 20, 36]),
+        (WINDOWS + "table l = suppress a until time limit 1 ms;", False, [0, 1, 3, 4, 5, 6, 12, 13, 17, 19, 20, 36]),
+    ],
+)
+def test_where_only_windows_wait_just_the_steps_are_sent_at_which_one_can_close(
+    text: str, waits: bool, sent: list[int]
+) -> None:
+    compiled = compile_topology(text, path="t.vdsl", variables={})
+    router = StepsRouter(compiled, "s", 1, Pace({"s": Wait()} if waits else {}))
+    rows = list(router.route(steps([0, 1, 3, 4, 5, 6, 12, 13, 17, 19, 20, 36], ["a"])))
+    assert {tuple(unpacked(row.payload).order.time.tolist()) for row in rows} == {tuple(sent)}
+
+
 def test_what_moves_no_clock_is_not_sent() -> None:
     router = StepsRouter(plan(), "s", 1, Pace(starts={"s": 5}))
     found = router.needed(steps([9, 3, 5, 6, 9, 8], ["a", "b"], [1, 1, 0, 0, 0, 1]))
