@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,8 @@ __all__ = ["Growing", "Sizes", "both", "copied", "scope_of"]
 class Sizes:
     """How much of what: ranges, ends included. `keys`: which there are, `failing`: how many items may well fail.
 
-    `bounded`: a `suppress` may have bounds that make it emit early. `timed`: how often more what goes by the clock.
+    `bounded`: a `suppress` may have bounds that make it emit early. `timed`: how often more what goes by the clock,
+    and behind what time has held back.
     """
 
     tables: tuple[int, int] = (1, 2)
@@ -32,7 +34,8 @@ class Sizes:
 
 @dataclass
 class Growing:
-    """The nodes so far, those that are read, and the statements. `keyless`: streams with records that have no key."""
+    """The nodes so far, those that are read, and the statements. `keyless`: streams with records that have no key;
+    `held`: nodes whose records time has held back on their way; `wanted`: the one to read, where it can be."""
 
     rng: random.Random
     sizes: Sizes
@@ -41,6 +44,8 @@ class Growing:
     statements: list[str] = field(default_factory=list)
     read: set[str] = field(default_factory=set)
     keyless: set[str] = field(default_factory=set)
+    held: set[str] = field(default_factory=set)
+    wanted: Shape | None = None
 
     def _of(self, *kinds: str) -> list[Shape]:
         return [n for n in self.nodes if n.kind in kinds]
@@ -50,6 +55,8 @@ class Growing:
         found = [n for n in self._of(*kinds) if having(n) and (n.key or not keyed)]
         if not found:
             return None
+        if self.wanted in found:
+            return self.wanted
         keyless = [n for n in found if n.name in self.keyless]
         if keyless and self.rng.random() < 0.6:
             return self.rng.choice(keyless)
@@ -136,6 +143,9 @@ class Growing:
         name = f"{'x' if kind == 'stream' else 'y'}{len(self.statements)}"
         if kind == "stream" and (operation.startswith("left join") or node.name in self.keyless):
             self.keyless.add(name)
+        waits = re.match(r"suppress |(left )?join .* grace |aggregate .* emit final ", operation.strip())
+        if waits or node.name in self.held:
+            self.held.add(name)
         self.statements.append(f"{kind} {name} = {operation.strip()};")
         self.nodes.append(Shape(name, kind, key, value, window, history, final))
 

@@ -41,8 +41,8 @@ __all__ = ["Case", "Found", "Run"]
 
 SIZES = (
     Sizes(bounded=False),
-    Sizes(bounded=False, timed=5, derived=(4, 9), columns=(1, 2)),
-    Sizes(bounded=False, timed=2, derived=(6, 14), columns=(1, 2), tables=(1, 3), streams=(1, 3)),
+    Sizes(bounded=False, timed=20, derived=(4, 9), columns=(1, 2)),
+    Sizes(bounded=False, timed=10, derived=(6, 14), columns=(1, 2), tables=(1, 3), streams=(1, 3)),
     Sizes(bounded=False, keys=ALL_KEYS, failing=0.2),
 )
 RECORDS = RecordSizes(epochs=(1, 5), parts=(0, 3), rows=(0, 12))

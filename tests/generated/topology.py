@@ -48,7 +48,7 @@ class _Operations(Growing):
             self.join_by_key, self.join_by_key, self.join_by_foreign_key, self.join_by_foreign_key,
             self.aggregate_stream, self.aggregate_stream, self.aggregate_stream, self.aggregate_table,
             self.suppress, self.suppress,
-            *self.sizes.timed * (self.join_table, self.aggregate_stream, self.suppress, self.distinct, self.to_stream),
+            *self.sizes.timed * (self.behind,),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------------- sources
@@ -168,6 +168,18 @@ class _Operations(Growing):
             bound = bound if self.sizes.bounded else ""
             text = f"suppress {node.name} until time limit {self.rng.choice((0, 3, 12))} ms{bound}"
         self._add(node, "table", text, node.key, node.value, window=node.window)
+
+    def behind(self) -> None:
+        """What goes by the clock, behind a node whose records time has held back."""
+        while not self.held:
+            self.rng.choice((self.join_table, self.suppress, self.aggregate_stream))()
+        held = [n for n in self.nodes if n.name in self.held]
+        self.wanted = self.rng.choice(held)
+        if self.wanted.kind == "table":
+            self.to_stream()
+            self.wanted = self.nodes[-1]
+        self.rng.choice((self.aggregate_stream, self.aggregate_stream, self.distinct, self.join_table, self.merge))()
+        self.wanted = None
 
     def merge(self) -> None:
         """Two or three streams of one key; what has other columns is mapped to the same first."""
