@@ -112,12 +112,16 @@ class InputClock:
         self._drained = bool(len(order)) and DRAIN in (self._sources[i] for i in np.unique(order.origin).tolist())
 
     def at(self, name: str, moments: Moments) -> Int64s:
-        """What the clock of node `name` shows at these events."""
-        clock = self._order.clock[self._routes.cause(moments)]
+        """What the clock of node `name` shows at these events.
+
+        At what was released that is its moment, unless another source of the node has gone beyond that before.
+        """
+        cause, node = self._routes.cause(moments), self._nodes[name]
+        clock = self._order.clock[cause]
         if (released := self._routes.is_released(moments)).any():
             clock = np.where(released, moments.levels[1], clock)
-        node = self._nodes[name]
-        shown: Int64s = np.maximum(clock, self._start(node.sources)) - node.hold
+        before = np.append(self._start(node.sources), self._passed(node.sources)[:-1])
+        shown: Int64s = np.maximum(clock, before[cause]) - node.hold
         return shown
 
     def start(self, name: str) -> int:

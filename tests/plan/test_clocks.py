@@ -136,3 +136,16 @@ def test_windows_are_due_at_regular_moments_and_all_else_at_any() -> None:
     assert (due["sales"], due["returns"], due["prices"]) == (None, frozenset({Every(20, 3)}), frozenset())
     only = _plan(text.replace("grace 7 ms", ""))
     assert moments_due(only)["sales"] == frozenset({Every(100, 5)})
+
+
+def test_a_stage_steps_on_all_sources_of_a_node_that_gets_what_waited_for_fewer() -> None:
+    text = """
+    stream j = left join sales with prices grace 7 ms select country, n;
+    stream both = merge j, returns;
+    table counts = aggregate both group by country select count(*) as n;
+    sink counts to memory ();
+    """
+    plan = _plan(text)
+    assert set().union(*stepping(plan)) == {"sales", "returns"}
+    assert moments_due(plan)["returns"] is None
+    assert set().union(*stepping(_plan(text.replace("grace 7 ms", "")))) == set()

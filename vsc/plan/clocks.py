@@ -52,12 +52,29 @@ def held_back_by(plan: Plan, name: str, clocks: Mapping[str, NodeClock]) -> tupl
 
 def stepping(plan: Plan) -> tuple[frozenset[str], ...]:
     """By stage, the sources whose clock it has to know, even where it gets none of their records: something in it waits
-    for that clock."""
+    for that clock, or meets records that waited for the clock of fewer sources only."""
     if plan.clock == "records":
         return (frozenset(),) * len(plan.stages)
-    clocks, waits = node_clocks(plan), {node.name for node in plan.nodes if node.operation.waits}
-    waiting = (waits.intersection(stage.nodes) if stage.id else () for stage in plan.stages)
-    return tuple(frozenset().union(*(clocks[name].sources for name in names)) for names in waiting)
+    clocks = node_clocks(plan)
+    asking = _asking(plan, clocks)
+    asks = (asking.intersection(stage.nodes) if stage.id else () for stage in plan.stages)
+    return tuple(frozenset().union(*(clocks[name].sources for name in names)) for names in asks)
+
+
+def _asking(plan: Plan, clocks: Mapping[str, NodeClock]) -> frozenset[str]:
+    """The nodes that have to know how their sources' clock goes on where none of their records is.
+
+    Those that wait; and those that get records at the moment of another clock, beyond which theirs may be.
+    """
+    waited: dict[str, frozenset[frozenset[str]]] = {}
+    found = set()
+    for node in plan.nodes:
+        above = [plan.node(name) for name in node.taken]
+        before = frozenset().union(*(waited[one.name] for one in above))
+        waited[node.name] = before | {clocks[one.name].sources for one in above if one.operation.waits}
+        if node.operation.waits or any(sources != clocks[node.name].sources for sources in waited[node.name]):
+            found.add(node.name)
+    return frozenset(found)
 
 
 @record
@@ -69,11 +86,15 @@ class Every:
 
 
 def moments_due(plan: Plan) -> Mapping[str, frozenset[Every] | None]:
-    """By source, the moments of its clock at which something can be due for which a stage waits; None: any moment."""
+    """By source, the moments of its clock that a stage has to know of (`stepping`); None: all of them.
+
+    Windows that wait to close are due at few.
+    """
     nodes, clocks = {node.name: node for node in plan.nodes}, node_clocks(plan)
     found: dict[str, frozenset[Every] | None] = {node.name: frozenset() for node in plan.sources}
+    asking = _asking(plan, clocks)
     for node in plan.nodes:
-        if node.operation.waits:
+        if node.name in asking:
             due = _due(node, nodes, clocks[node.name])
             for source in clocks[node.name].sources:
                 known = found[source]
@@ -84,7 +105,7 @@ def moments_due(plan: Plan) -> Mapping[str, frozenset[Every] | None]:
 def _due(node: Node, nodes: Mapping[str, Node], clock: NodeClock) -> Every | None:
     """When what the node holds can be due: windows of one size close one after the other."""
     operation, first = node.operation, node
-    if not (operation.begins_windows or operation.holds_windows):
+    if not operation.waits or not (operation.begins_windows or operation.holds_windows):
         return None
     while first.inputs and not first.operation.begins_windows:
         first = nodes[first.inputs[0]]
