@@ -142,10 +142,11 @@ def test_a_stage_steps_on_all_sources_of_a_node_that_gets_what_waited_for_fewer(
     text = """
     stream j = left join sales with prices grace 7 ms select country, n;
     stream both = merge j, returns;
-    table counts = aggregate both group by country select count(*) as n;
+    table counts = aggregate both group by country window tumbling (size = 9 ms) select count(*) as n;
     sink counts to memory ();
     """
     plan = _plan(text)
     assert set().union(*stepping(plan)) == {"sales", "returns"}
     assert moments_due(plan)["returns"] is None
     assert set().union(*stepping(_plan(text.replace("grace 7 ms", "")))) == set()
+    assert set().union(*stepping(_plan(text.replace("window tumbling (size = 9 ms)", "")))) == {"sales"}

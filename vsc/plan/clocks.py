@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vsc.plan.nodes import Node, Plan
-from vsc.plan.operations import Aggregate, Source
+from vsc.plan.operations import Aggregate, Distinct, Source
 from vsc.plan.record import record
 
 __all__ = ["Every", "NodeClock", "held_back_by", "moments_due", "node_clocks", "stepping"]
@@ -64,7 +64,8 @@ def stepping(plan: Plan) -> tuple[frozenset[str], ...]:
 def _asking(plan: Plan, clocks: Mapping[str, NodeClock]) -> frozenset[str]:
     """The nodes that have to know how their sources' clock goes on where none of their records is.
 
-    Those that wait; and those that get records at the moment of another clock, beyond which theirs may be.
+    Those that wait; and those that ask how late it is and get records at the moment of another clock, beyond which
+    theirs may be.
     """
     waited: dict[str, frozenset[frozenset[str]]] = {}
     found = set()
@@ -72,9 +73,17 @@ def _asking(plan: Plan, clocks: Mapping[str, NodeClock]) -> frozenset[str]:
         above = [plan.node(name) for name in node.taken]
         before = frozenset().union(*(waited[one.name] for one in above))
         waited[node.name] = before | {clocks[one.name].sources for one in above if one.operation.waits}
-        if node.operation.waits or any(sources != clocks[node.name].sources for sources in waited[node.name]):
+        beside = any(sources != clocks[node.name].sources for sources in waited[node.name])
+        if node.operation.waits or (beside and _tells_time(node)):
             found.add(node.name)
     return frozenset(found)
+
+
+def _tells_time(node: Node) -> bool:
+    """Whether it matters to the node how late it is: to windows, `distinct`, versioned stores and look-ups."""
+    versioned = node.store is not None and node.store.kind == "versioned"
+    looks_up = node.operation.looks_up or (node.kind == "table" and len(node.inputs) > 1)
+    return bool(node.operation.begins_windows) or isinstance(node.operation, Distinct) or versioned or looks_up
 
 
 @record
