@@ -7,13 +7,13 @@ before the next. Then the row itself goes through. Everything a node does goes b
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.oracle.engines import by_records, size_of
 from tests.oracle.epochs import EpochRow
 from tests.oracle.playing import chunks, shown_records
-from tests.oracle.records.stage import RecordStage, Result
+from tests.oracle.records.stage import RecordStage, Released, Result
 from vsc.plan.clocks import node_clocks
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
@@ -53,16 +53,16 @@ class InputOracle:
         if result.clock is not None:
             self._release(result.clock, source)
             self._moment = result.clock
-        self._through(0, Result(result.batches, result.metrics))
+        self._through(Result(result.batches, result.metrics), {})
         if result.clock is not None:
             self._starts[source] = max(self._starts[source], result.clock)
 
     def drain(self) -> None:
-        """Ends the input. It leaves clocks behind at which nothing that has come waits any more."""
+        """Ends the input. Tables that wait are left with clocks at which nothing that has come waits any more."""
         self._release(_END)
         self._moment = -1
         for name, clock in self._clocks.items():
-            if self._plan.node(name).operation.waits:
+            if self._plan.node(name).operation.waits and self._plan.node(name).kind == "table":
                 self._floors[name] = max(self._starts[source] for source in clock.sources) + clock.holds
 
     def shown(self, node: str) -> int:
@@ -78,22 +78,26 @@ class InputOracle:
         """What comes out up to a moment of the input's clock, if this source moves it there."""
         while True:
             due = [
-                (due + self._clocks[name].hold, self._places[name], number, name)
-                for number, stage in enumerate(self._stages)
+                (due + self._clocks[name].hold, self._places[name], name)
+                for stage in self._stages
                 for name, due in stage.due().items()
                 if source is None or source in self._clocks[name].sources
             ]
             if not due or min(due)[0] > until:
                 return
-            self._moment, _, number, name = min(due)
-            self._through(number + 1, self._stages[number].release(name))
+            self._moment, _, name = min(due)
+            at_work = [number for number, stage in enumerate(self._stages, 1) if name in stage.due()]
+            taken = [self._stages[number - 1].take_due(name) for number in at_work]
+            for waiting in zip(*taken, strict=True):  # the copies of a node hold the same
+                self._through(None, {number: (name, one) for number, one in zip(at_work, waiting, strict=True)})
 
-    def _through(self, first: int, result: Result) -> None:
-        """What comes of the results of a stage, in it and in the later ones."""
+    def _through(self, read: Result | None, released: Mapping[int, Released]) -> None:
+        """What comes of what was read, or released in some stages, in all stages."""
         queues: list[list[tuple[str, Batch]]] = [[] for _ in self._plan.stages]
-        self._hand_on(first, result, queues)
-        for number in range(first + 1, len(queues)):
-            self._hand_on(number, self._stages[number - 1].process(queues[number]), queues)
+        if read is not None:
+            self._hand_on(0, read, queues)
+        for number, stage in enumerate(self._stages, 1):
+            self._hand_on(number, stage.process(queues[number], released=released.get(number)), queues)
 
     def _hand_on(self, stage: int, result: Result, queues: Sequence[list[tuple[str, Batch]]]) -> None:
         self.metrics.merge(result.metrics)

@@ -20,8 +20,11 @@ from vsc.plan.nodes import Plan, Schema
 from vsc.runtime.records import Batch, Metrics, Order, Origin, orders_together, processing_order
 from vsc.runtime.values import to_values
 
-__all__ = ["RecordStage", "Result"]
+__all__ = ["RecordStage", "Released", "Result"]
 
+Released = tuple[str, Any]
+"""A node, and one of what its `Waiting` has taken out."""
+RELEASE = Origin("", 0, "")
 _LAST_RANK = 2**31 - 1
 _END_OF_TIME = 2**63 - 1
 _PARTITIONS = 1 << 14
@@ -37,7 +40,7 @@ class Result(NamedTuple):
 class RecordStage:
     """A stage other than 0, for one partition. Takes and gives what `LaterStage` does. `size`: see `suppress.Size`.
 
-    `clock`: see `Context`; what is held then comes out by `release` alone, when the input has passed `due`.
+    `clock`: see `Context`; what is held then comes out as `released` alone, when the input has passed `due`.
     """
 
     def __init__(
@@ -58,14 +61,19 @@ class RecordStage:
         handed_out = {handed.node for handed in self._stage.hands_on} | (observe & set(self._stage.emits))
         self._graph = StageGraph(plan, self._stage, self._context, frozenset(handed_out), size)
 
-    def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> Result:
-        """Processes one epoch; with `drain` it is the last one, and everything held comes out."""
+    def process(
+        self, inputs: Sequence[tuple[str, Batch]], drain: bool = False, released: Released | None = None
+    ) -> Result:
+        """Processes one epoch; with `drain` it is the last one, and everything held comes out.
+
+        `released`: what comes out ahead of the records, which it has caused in earlier stages.
+        """
         depth = self._stage.depth
         present = [(name, replace(batch, order=batch.order.deepened(depth))) for name, batch in inputs if len(batch)]
         self._context.metrics = Metrics()
         found: dict[str, list[Batch]] = {}
-        if present:
-            self._run(present)
+        if present or released is not None:
+            self._run(present, released)
             self._gather(found)
         if drain:
             for place, name in enumerate(self._graph.waiting):
@@ -87,41 +95,39 @@ class RecordStage:
         found = {name: waiting.due() for name, waiting in self._graph.waiting.items()}
         return {name: due for name, due in found.items() if due is not None}
 
-    def release(self, name: str) -> Result:
-        """What comes of all that comes out of a node together with the first of it, one after the other."""
-        waiting, context = self._graph.waiting[name], self._context
-        found: dict[str, list[Batch]] = {}
-        context.metrics = Metrics()
-        due = waiting.take_due()
-        none = np.zeros(len(due), dtype=np.int64)
-        path = np.zeros((len(due), self._stage.depth), dtype=np.int64)
-        context.origins, context.order = (
-            (Origin("", 0, ""),),
-            Order(none, none.astype(np.int32), none + range(len(due)), path),
-        )
-        for context.cause, one in enumerate(due):
-            context.counter = 0
-            waiting.release(one)
-        self._finish()
-        self._gather(found)
-        return Result(tuple((name, Batch.concat(parts)) for name, parts in found.items()), context.metrics)
+    def take_due(self, name: str) -> Sequence[Any]:
+        """Takes out all that comes out of a node together with the first of it, in its order."""
+        return self._graph.waiting[name].take_due()
 
-    def _run(self, inputs: Sequence[tuple[str, Batch]]) -> None:
+    def _run(self, inputs: Sequence[tuple[str, Batch]], released: Released | None) -> None:
         batches = [batch for _, batch in inputs]
-        permutation = processing_order(batches)
-        context = self._context
-        context.origins, order = orders_together(batches)
+        context, permutation = self._context, processing_order(batches) if batches else np.zeros(0, dtype=np.int64)
+        context.origins, order = orders_together(batches) if batches else ((RELEASE,), Order.empty())
         context.order = order.take(permutation)
+        first = 0 if released is None else self._first(*released)
         records: list[tuple[Any, ...]] = []
         entries: list[Any] = []
         for name, batch in inputs:
             records.extend(_records(batch, self._schemas[name]))
             entries.extend([self._graph.entries[name]] * len(batch))
-        for cause, row in enumerate(permutation.tolist()):
+        for cause, row in enumerate(permutation.tolist(), first):
             context.cause = cause
             context.counter = 0
             entries[row](*records[row])
         self._finish()
+
+    def _first(self, name: str, waiting: Any) -> int:
+        """Lets one thing go that has waited, ahead of the records that it has caused in earlier stages: one cause."""
+        context, order = self._context, self._context.order
+        depth = max(order.depth, self._stage.depth)
+        none, path = np.zeros(1, dtype=np.int64), np.zeros((1, depth), dtype=np.int64)
+        context.order = Order(
+            np.append(none, order.time), np.append(none, order.origin).astype(np.int32), np.append(none, order.offset),
+            np.vstack([path, order.padded(depth)]),
+        )  # fmt: skip
+        context.cause = context.counter = 0
+        self._graph.waiting[name].release(waiting)
+        return 1
 
     def _release(self, name: str, place: int) -> None:
         """Emits what is held in node `name`: each is a cause of its own, behind everything."""
