@@ -58,12 +58,14 @@ class Query:
         self.chance = random.Random(11)
         self.sources = [n.name for n in plan.nodes if isinstance(n.operation, Source)]
         self.blobs = {stage.id: Blobs() for stage in plan.stages[1:]}
+        self.starts: Mapping[str, int] = {}
 
     def epoch(self, number: int, bases: Mapping[int, LowerKV], keys: list[str], rows: int = 6) -> None:
         states = {stage: PartitionState.open(b, bases[stage], b.loaded) for stage, b in self.blobs.items()}
-        runtime = LocalRuntime(self.plan, lambda stage, partition: states[stage].kv, ())
+        runtime = LocalRuntime(self.plan, lambda stage, partition: states[stage].kv, (), starts=self.starts)
         times = sorted(number * STEP + self.chance.randrange(STEP) for _ in range(rows))
         runtime.process([(source, self.rows(source, number, times, keys)) for source in self.sources])
+        self.starts = runtime.starts
         for stage, state in states.items():
             state.commit(f"{number}-{stage}-0-x")
 
