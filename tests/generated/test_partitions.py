@@ -136,6 +136,27 @@ def test_a_version_behind_that_record_is_too_late(partitions: int) -> None:
     assert driven(WAITS, rows, "j", partitions) == [Record({"k": "k"}, {"v": "v1"}, 1)]
 
 
+BESIDE = """
+topology beside (clock = 'input');
+stream a (k string, at bigint) from memory () key k timestamp at;
+stream b (k string, at bigint) from memory () key k timestamp at;
+table t (k string, at bigint) from memory () key k timestamp at materialize versioned (retention = 1 second);
+stream held = left join a with t grace 10 ms select a.at as n;
+stream plain = map b select at as n;
+stream both = merge held, plain;
+table w = aggregate both group by k window tumbling (size = 5 ms) select count(*) as n;
+sink w to memory ();
+"""
+
+
+@pytest.mark.parametrize("partitions", PARTITIONS)
+def test_what_comes_out_meets_the_clock_of_the_other_source_of_its_reader(partitions: int) -> None:
+    rows = [("a", {"k": "k", "at": 1}), ("b", {"k": "x", "at": 36}), ("a", {"k": "y", "at": 100})]
+    expected = [("x", 36), ("y", 100)]  # of k comes nothing: `b` is at 36 when it comes out, 10 ms beyond its window
+    assert [(r.key["k"], r.timestamp) for r in driven(BESIDE, rows, "w", partitions)] == expected
+    assert sorted((key[2], time) for key, time, _ in cut(BESIDE, rows, partitions)["w"]) == expected
+
+
 TOGETHER = """
 topology together (clock = 'input');
 stream s (id string, country string, item string, at bigint) from memory () key id timestamp at;
