@@ -39,6 +39,8 @@ from vsc.runtime.narrow import narrowed, widened
 
 __all__ = [
     "DRAIN",
+    "END_OF_TIME",
+    "LAST_RANK",
     "MOMENT_COLUMNS",
     "MOVED",
     "NO_WORD",
@@ -106,7 +108,13 @@ distinguishes keys of which the words are the same, the old place. The words of 
 NO_WORD = -(2**63)
 """A word of a key, of eight bytes, that is not there."""
 
-ORDINARY = 2**63 - 1
+END_OF_TIME = 2**63 - 1
+"""Later than any event time, in ms."""
+
+LAST_RANK = 2**31 - 1
+"""Behind the rank of every source."""
+
+ORDINARY = END_OF_TIME
 """The first column of the moment of a record that was not released, where others were."""
 
 STEP = ORDINARY - 1

@@ -15,24 +15,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.clocks import NodeClock
+from vsc.plan.clocks import NodeClock, node_clocks
+from vsc.plan.nodes import Plan, Stage
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, Routes, arrivals, processing, turns
-from vsc.runtime.records import DRAIN, NO_WORD, STEP, Int64s, Order, Origin
+from vsc.runtime.operators.layout import askers
+from vsc.runtime.records import DRAIN, END_OF_TIME, NO_WORD, STEP, Int64s, Order, Origin
 
-__all__ = ["InputClock", "Timing", "by_records"]
+__all__ = ["InputClock", "StageClocks", "Timing", "by_records"]
 
 _WORD = 8
 _COMPARED = 32 * _WORD
 """How much of a key decides what comes first: few keys are longer."""
 _SIGN = np.uint64(1 << 63)
-_LAST = 2**63 - 1
 
 
 class Timing(Protocol):
@@ -84,31 +85,42 @@ def by_records(routes: Routes, name: str, at: Moments, moving: Int64s, before: i
     return _ByRecords(routes, name, at, moving, before)
 
 
+@dataclass(frozen=True, slots=True)
+class StageClocks:
+    """What the input's clock has to know of a stage, whatever its batches hold.
+
+    By node: its clock, its place in the plan, and those that look into its table. `ending`: the tables whose rows are
+    final at the end of the input.
+    """
+
+    nodes: Mapping[str, NodeClock]
+    places: Mapping[str, int]
+    askers: Mapping[str, frozenset[str]]
+    ending: frozenset[str]
+
+    @staticmethod
+    def of(plan: Plan, stage: Stage) -> StageClocks:
+        """Those of a stage."""
+        places = {node.name: place for place, node in enumerate(plan.nodes)}
+        ending = frozenset(node.name for node in plan.nodes if node.operation.waits and node.kind == "table")
+        return StageClocks(node_clocks(plan), places, askers(plan, stage), ending)
+
+
 class InputClock:
     """The clocks of all nodes of one stage in one batch, by the input.
 
     `order` is that of the causes, in the order of processing, the steps among them. `starts`: by source, its clock when
-    the epoch began. `askers`: by node, those that look into its table. `ending`: the tables whose rows are final at the
-    end of the input.
+    the epoch began.
     """
 
     def __init__(
-        self,
-        nodes: Mapping[str, NodeClock],
-        places: Mapping[str, int],
-        starts: Mapping[str, int],
-        routes: Routes,
-        askers: Mapping[str, frozenset[str]],
-        ending: frozenset[str],
-        origins: Sequence[Origin],
-        order: Order,
+        self, stage: StageClocks, starts: Mapping[str, int], routes: Routes, origins: Sequence[Origin], order: Order
     ) -> None:
-        self._askers = askers
-        self._nodes, self._places, self._starts, self._routes = nodes, places, starts, routes
-        self._sources, self._order = [origin.source for origin in origins], order
-        self._running: dict[frozenset[str], Int64s] = {}
+        self.nodes, self.places, self.routes, self.order = stage.nodes, stage.places, routes, order
+        self._stage, self._starts = stage, starts
+        self._sources = [origin.source for origin in origins]
+        self._shown: dict[frozenset[str], Int64s] = {}
         self._keys: dict[str, list[Int64s]] = {}
-        self._ending = ending
         self._drained = bool(len(order)) and DRAIN in (self._sources[i] for i in np.unique(order.origin).tolist())
 
     def at(self, name: str, moments: Moments) -> Int64s:
@@ -116,25 +128,24 @@ class InputClock:
 
         At what was released that is its moment, unless another source of the node has gone beyond that before.
         """
-        cause, node = self._routes.cause(moments), self._nodes[name]
-        clock = self._order.clock[cause]
-        if (released := self._routes.is_released(moments)).any():
+        cause, node = self.routes.cause(moments), self.nodes[name]
+        clock = self.order.clock[cause]
+        if (released := self.routes.is_released(moments)).any():
             clock = np.where(released, moments.levels[1], clock)
-        before = np.append(self._start(node.sources), self._passed(node.sources)[:-1])
-        shown: Int64s = np.maximum(clock, before[cause]) - node.hold
+        shown: Int64s = np.maximum(clock, self._input(node)[cause]) - node.hold
         return shown
 
     def start(self, name: str) -> int:
         """What it showed when the epoch began."""
-        return self._start(self._nodes[name].sources) - self._nodes[name].hold
+        return self.nodes[name].shown(self._starts)
 
     def horizon(self, name: str) -> int:
         """The lowest clock by which the table of node `name` is still asked, in this batch or later."""
-        return min(map(self.start, (name, *self._askers.get(name, ()))))
+        return min(map(self.start, (name, *self._stage.askers.get(name, ()))))
 
     def horizon_after(self, name: str) -> int:
         """The same after this batch: a window that closes at an earlier time is not asked for."""
-        return self.horizon(name) if self._askers.get(name) else self.end(name)[1] + 1
+        return self.horizon(name) if name in self._stage.askers else self.end(name)[1] + 1
 
     def timing(self, name: str, at: Moments, before: int) -> Timing:
         """The clock of node `name` through these events; never below what it showed `before`."""
@@ -146,23 +157,22 @@ class InputClock:
         Of a table that waits, the end of the input leaves behind a clock at which nothing that has come waits any more,
         so no window gets a second final row.
         """
-        node = self._nodes[name]
-        running = self._passed(node.sources)
-        last = int(running[-1]) if len(running) else self._start(node.sources)
+        node = self.nodes[name]
+        shown = self._input(node)
         if not self._drained:
-            return last - node.hold, last - node.hold
-        before = np.flatnonzero(self._order.time < _LAST)
-        come = int(running[before[-1]]) if len(before) else self._start(node.sources)
-        return _LAST - node.hold, come + node.holds if name in self._ending else come - node.hold
+            last = int(shown[-1]) - node.hold
+            return last, last
+        come = int(shown[np.count_nonzero(self.order.time < END_OF_TIME)])
+        return END_OF_TIME - node.hold, come + node.holds if name in self._stage.ending else come - node.hold
 
     def passing(self, name: str, due: Int64s) -> Int64s:
         """The first causes before which the clock of the input releases what is due at these moments of it."""
-        running, moment = self._passed(self._nodes[name].sources), self._order.moment
+        running, moment = self._input(self.nodes[name])[1:], self.order.moment
         first = np.searchsorted(running, due)
         if moment is None or not len(moment):
             return first
         # What an earlier node has released at the very same moment comes before.
-        earlier = (moment[:, 0] < STEP) & (moment[:, 1] < self._places[name])
+        earlier = (moment[:, 0] < STEP) & (moment[:, 1] < self.places[name])
         later = np.append(np.where(earlier, len(earlier), np.arange(len(earlier))), len(earlier))
         later = np.minimum.accumulate(later[::-1])[::-1]
         passing: Int64s = np.minimum(later[first], np.searchsorted(running, due, side="right"))
@@ -175,12 +185,12 @@ class InputClock:
         known.append(columns)
         turn = np.arange(begun, begun + len(cause), dtype=np.int64)
         cause = self._beside_copy(name, cause, clock, columns)
-        return self._routes.released_at(name, cause, clock, self._places[name], turn)
+        return self.routes.released_at(name, cause, clock, self.places[name], turn)
 
     def _beside_copy(self, name: str, cause: Int64s, clock: Int64s, columns: Int64s) -> Int64s:
         """The causes, behind what the same node has released in an earlier stage, where a copy of it is, for keys that
         come before these."""
-        moment, place = self._order.moment, self._places[name]
+        moment, place = self.order.moment, self.places[name]
         if moment is None or not ((moment[:, 0] < STEP) & (moment[:, 1] == place)).any():
             return cause
         moved = cause.copy()
@@ -196,8 +206,8 @@ class InputClock:
     def order_of(self, at: Moments) -> tuple[Order, Int64s]:
         """The places of events in the order of records, and a number for each: the same for those of one record, or of
         one thing that was released."""
-        cause, released = self._routes.cause(at), self._routes.is_released(at)
-        order = self._order.take(cause)
+        cause, released = self.routes.cause(at), self.routes.is_released(at)
+        order = self.order.take(cause)
         if order.moment is not None and (order.moment[:, 0] >= STEP).all():
             order = replace(order, moment=None)
         if not released.any():
@@ -205,13 +215,13 @@ class InputClock:
         widest = max(part.shape[1] for known in self._keys.values() for part in known)
         moments, path, number = np.array(order.moments(2 + widest)), order.path.copy(), cause.copy()
         path[released] = 0
-        beyond = len(self._order)
+        beyond = len(self.order)
         for name, known in self._keys.items():
-            rows = np.flatnonzero(released & (at.levels[2] == self._places[name]))
+            rows = np.flatnonzero(released & (at.levels[2] == self.places[name]))
             if len(rows):
-                turn = self._routes.turn(at.take(rows), name)
+                turn = self.routes.turn(at.take(rows), name)
                 moments[rows] = NO_WORD
-                moments[rows, 0], moments[rows, 1] = at.levels[1][rows], self._places[name]
+                moments[rows, 0], moments[rows, 1] = at.levels[1][rows], self.places[name]
                 for begun, columns in _numbered(known):
                     these = (turn >= begun) & (turn < begun + len(columns))
                     moments[rows[these], 2 : 2 + columns.shape[1]] = columns[turn[these] - begun]
@@ -219,27 +229,24 @@ class InputClock:
             beyond += sum(map(len, known))
         return replace(order, moment=moments, path=path), number
 
-    def _start(self, sources: frozenset[str]) -> int:
-        return max((self._starts.get(source, -1) for source in sources), default=-1)
-
-    def _passed(self, sources: frozenset[str]) -> Int64s:
-        """What the clock of these sources shows at each cause."""
-        if sources not in self._running:
-            moves = np.array([source in sources or source == DRAIN for source in self._sources], dtype=np.bool_)
-            start = self._start(sources)
-            clock = np.where(moves[self._order.origin], self._order.clock, start) if len(self._order) else _none()
-            self._running[sources] = np.maximum.accumulate(np.maximum(clock, start))
-        return self._running[sources]
+    def _input(self, node: NodeClock) -> Int64s:
+        """What the clock of the node's sources shows before all causes, then at each."""
+        if node.sources not in self._shown:
+            moves = np.array([source in node.sources or source == DRAIN for source in self._sources], dtype=np.bool_)
+            start = node.of_input(self._starts)
+            clock = np.where(moves[self.order.origin], self.order.clock, start)
+            self._shown[node.sources] = np.maximum.accumulate(np.append(start, clock))
+        return self._shown[node.sources]
 
 
 class _ByInput:
     def __init__(self, clock: InputClock, name: str, at: Moments, before: int) -> None:
         self._clock, self._name, self._at, self._before = clock, name, at, before
-        self._hold = clock._nodes[name].hold
+        self._hold = clock.nodes[name].hold
         self.clock: Int64s = np.maximum.accumulate(np.maximum(clock.at(name, at), before))
         now, kept = clock.end(name)
         self.now, self.kept = max(now, before), max(kept, before)
-        self.never = len(at) + len(clock._order)
+        self.never = len(at) + len(clock.order)
 
     def passes(self, due: Int64s, own: Int64s | None = None) -> Int64s:
         cause = np.where(due <= self._before, 0, self._clock.passing(self._name, due + self._hold))
@@ -252,16 +259,16 @@ class _ByInput:
         out = np.flatnonzero((event >= records) & (event < self.never))
         if len(out):
             cause, clock = event[out] - records, due[out] + self._hold
-            place = self._clock._places[self._name]
+            place = self._clock.places[self._name]
             turn = np.zeros(len(out), dtype=np.int64)
-            released = self._clock._routes.released_at(self._name, cause, clock, place, turn)
+            released = self._clock.routes.released_at(self._name, cause, clock, place, turn)
             mine, others = arrivals(released, self._at)
             found[out] = np.searchsorted(others, mine)
         return found
 
     def sent(self, event: Int64s, due: Int64s, keys: Sequence[bytes]) -> tuple[Int64s, Moments]:
         order = np.lexsort((ranks(pa.array(keys, pa.binary())), due, event))
-        event, records, routes = event[order], len(self._at), self._clock._routes
+        event, records, routes = event[order], len(self._at), self._clock.routes
         own, out = event[event < records], order[event >= records]
         mine = routes.beside(self._at.take(own), self._name, turns(own))
         cause, moments = event[len(own) :] - records, due[out] + self._hold
@@ -301,7 +308,3 @@ def _compared(columns: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
 
 def _hashed(key: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big", signed=True)
-
-
-def _none() -> Int64s:
-    return np.zeros(0, dtype=np.int64)

@@ -20,14 +20,12 @@ from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.operators.views.view import Beside, Contents, Waiting, WaitingView
-from vsc.runtime.records import Int64s
+from vsc.runtime.records import END_OF_TIME, Int64s
 from vsc.runtime.state.grace_buffer import MOVING, Buffered, TimeOrderedBuffer
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 
 __all__ = ["WAITING", "Grace"]
-
-_END_OF_TIME = 2**63 - 1
 
 
 class Grace(Step):
@@ -57,7 +55,7 @@ class Grace(Step):
 
     def waiting(self) -> list[tuple[int, Buffered]]:
         """Takes out all waiting records, with their event times. The clock stays where it is."""
-        return [(one.timestamp, one) for one in self._buffer.pop_until(_END_OF_TIME)]
+        return [(one.timestamp, one) for one in self._buffer.pop_until(END_OF_TIME)]
 
     def release(self, waiting: list[tuple[int, Buffered]], at: Moments) -> Flow:
         """Joins the records that waited, each at its moment."""
@@ -65,7 +63,8 @@ class Grace(Step):
 
     def taken(self, waiting: list[tuple[int, Buffered]], at: Moments) -> Flow:
         """The records that waited, at these moments."""
-        return self._flow(at, [one for _, one in waiting])
+        number, time, keys, values = self._decoded([one for _, one in waiting])
+        return Flow(at, number, self._space, time, np.ones(len(waiting), dtype=np.bool_), keys, values)
 
     def _keep(self, flow: Flow, rows: Int64s, clock: int) -> None:
         """Lets the records at `rows` wait."""
@@ -78,22 +77,21 @@ class Grace(Step):
 
     def _released(self, flow: Flow, stored: list[Buffered], event: Int64s, out: Int64s, timing: Timing) -> Flow:
         """The records that come out: those of `stored`, then the flow's at `out`, each at its event."""
-        waited = self._flow(flow.at.take(np.zeros(0, dtype=np.int64)), stored)
+        numbers, times, keys, values = self._decoded(stored)
         rows = np.concatenate([np.arange(len(stored)), len(stored) + out])
-        number, time = np.concatenate([waited.key, flow.key])[rows], np.concatenate([waited.time, flow.time])[rows]
+        number, time = np.concatenate([numbers, flow.key])[rows], np.concatenate([times, flow.time])[rows]
         order, at = timing.sent(event, time + self._grace, [self._space.keys[one] for one in number.tolist()])
         rows = rows[order]
-        keys, values = taken(stacked(waited.keys, flow.keys), rows), taken(stacked(waited.values, flow.values), rows)
+        keys, values = taken(stacked(keys, flow.keys), rows), taken(stacked(values, flow.values), rows)
         there = np.ones(len(order), dtype=np.bool_)
         return Flow(at, number[order], self._space, time[order], there, keys, values)
 
-    def _flow(self, at: Moments, stored: list[Buffered]) -> Flow:
+    def _decoded(self, stored: list[Buffered]) -> tuple[Int64s, Int64s, tuple[pa.Array, ...], tuple[pa.Array, ...]]:
+        """Records that waited: the numbers of their keys, their times, key columns, value columns."""
         keys = [one.key for one in stored]
-        number = self._space.encoded(keys)
         time = np.array([one.timestamp for one in stored], dtype=np.int64)
         values = self._rows.decode_columns(pa.array([one.payload for one in stored], pa.binary()))
-        there = np.ones(len(stored), dtype=np.bool_)
-        return Flow(at, number, self._space, time, there, self._space.codec.decode_columns(keys), values)
+        return self._space.encoded(keys), time, self._space.codec.decode_columns(keys), values
 
 
 def _view(node: Node, operation: StreamTableJoin, info: StoreInfo, kv: OrderedKV) -> WaitingView:

@@ -40,11 +40,12 @@ def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
 def askers(plan: Plan, stage: Stage) -> dict[str, frozenset[str]]:
     """By node with a store, the nodes of `stage` that may look into it, also through tables without a store."""
     found: dict[str, frozenset[str]] = {}
+    nodes = {node.name: node for node in plan.nodes}
     for name in stage.nodes:
-        inputs = plan.node(name).inputs
+        inputs = nodes[name].inputs
         asked = list(inputs) if len(inputs) > 1 else []
         while asked:
-            node = plan.node(asked.pop())
+            node = nodes[asked.pop()]
             if node.store is not None:
                 found[node.name] = found.get(node.name, frozenset()) | {name}
             elif node.name in stage.nodes:

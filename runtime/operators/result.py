@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from vsc.runtime.operators.source.rows import EventTimes
-from vsc.runtime.records import DRAIN, Batch, Metrics, Order, Origin
+from vsc.runtime.records import DRAIN, END_OF_TIME, LAST_RANK, Batch, Metrics, Order, Origin
 
 __all__ = ["StageResult", "drained"]
 
-_LAST_RANK = 2**31 - 1
-_END_OF_TIME = 2**63 - 1
 _PARTITIONS = 1 << 14
 """More than the possible number."""
 
@@ -43,9 +41,9 @@ def drained(
     """
     count = len(times)
     order = Order(
-        np.full(count, -_END_OF_TIME if first else _END_OF_TIME, dtype=np.int64),
+        np.full(count, -END_OF_TIME if first else END_OF_TIME, dtype=np.int64),
         np.zeros(count, dtype=np.int32),
         np.array(times, dtype=np.int64),
         (np.arange(1, count + 1, dtype=np.int64) * _PARTITIONS + partition).reshape(count, 1),
     )
-    return (Origin(DRAIN, -1 if first else _LAST_RANK, f"{stage:06d}.{place:06d}"),), order
+    return (Origin(DRAIN, -1 if first else LAST_RANK, f"{stage:06d}.{place:06d}"),), order

@@ -12,14 +12,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vsc.plan.clocks import node_clocks
 from vsc.plan.nodes import Node, Plan, Stage
-from vsc.runtime.operators.clock import InputClock
+from vsc.runtime.operators.clock import InputClock, StageClocks
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes, processing, turns
 from vsc.runtime.operators.dead_letters import Letters, Losses, Lost, letters_of
-from vsc.runtime.operators.layout import askers, hands_out
+from vsc.runtime.operators.layout import hands_out
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.site import Site
@@ -49,11 +48,7 @@ class StageNodes:
         reachable = dict.fromkeys([*stage.nodes, *(i.node for i in stage.inputs)])
         self._handed_out = [name for name in reachable if name in handed_out]
         self.routes = Routes(plan, stage, handed_out)
-        self._clocks = node_clocks(plan) if plan.clock == "input" else None
-        self._askers = askers(plan, stage)
-        holding = (plan.node(name) for name in stage.nodes)
-        self._ending = frozenset(node.name for node in holding if node.operation.waits and node.kind == "table")
-        self._places = {node.name: place for place, node in enumerate(plan.nodes)}
+        self._clocks = StageClocks.of(plan, stage) if plan.clock == "input" and stage.id else None
 
     def losses(self) -> Losses:
         """What a new batch loses: nothing so far."""
@@ -99,9 +94,7 @@ class StageNodes:
         return StageBatch(self._plan, self._stage, self._kv, self.routes, spaces, losses, order, clock)
 
     def _clock(self, origins: tuple[Origin, ...], order: Order, starts: Mapping[str, int]) -> InputClock | None:
-        if self._clocks is None or not self._stage.id:
-            return None
-        return InputClock(self._clocks, self._places, starts, self.routes, self._askers, self._ending, origins, order)
+        return None if self._clocks is None else InputClock(self._clocks, starts, self.routes, origins, order)
 
     def _done(self, batch: StageBatch, origins: tuple[Origin, ...]) -> StageResult:
         losses, order = batch.losses, batch.order

@@ -16,7 +16,7 @@ from vsc.plan.clocks import node_clocks, stepping
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.in_step import NO_COLUMNS, Input
 from vsc.runtime.operators.layout import handed_on
-from vsc.runtime.records import DRAIN, MOMENT_COLUMNS, STEP, Batch, Order, Origin
+from vsc.runtime.records import DRAIN, END_OF_TIME, LAST_RANK, MOMENT_COLUMNS, STEP, Batch, Int64s, Mask, Order, Origin
 from vsc.runtime.state.waiting import STEPS
 
 __all__ = [
@@ -25,12 +25,12 @@ __all__ = [
     "entering",
     "gone_on",
     "of_sources",
+    "rises",
     "stages_in_step",
+    "steps_at",
     "steps_of",
     "steps_to",
 ]
-
-_LAST = 2**63 - 1
 
 
 def stages_in_step(plan: Plan) -> tuple[int, ...]:
@@ -110,16 +110,25 @@ def steps_of(origin: Origin, order: Order, clock: int | None) -> Batch | None:
 
     `clock`: its highest time so far in the epoch; None before the first record. None if there are no steps.
     """
-    time = order.time
-    rises = np.append(True if clock is None else time[:1] > clock, time[1:] > time[:-1])[: len(time)]
-    if not rises.any():
-        return None
-    chosen = order.take(np.flatnonzero(rises))
-    return Batch(NO_COLUMNS, (origin,), chosen, chosen.time, np.ones(len(chosen), dtype=np.bool_), (), ())
+    rising = rises(order.time)
+    if clock is not None:
+        rising[:1] = order.time[:1] > clock
+    return steps_at((origin,), order.take(rising)) if rising.any() else None
+
+
+def rises(values: Int64s) -> Mask:
+    """Where the values are higher than the ones before; the first one is."""
+    higher: Mask = np.append(True, values[1:] > values[:-1])[: len(values)]
+    return higher
+
+
+def steps_at(origins: tuple[Origin, ...], order: Order) -> Batch:
+    """Steps at these places."""
+    return Batch(NO_COLUMNS, origins, order, order.time, np.ones(len(order), dtype=np.bool_), (), ())
 
 
 def end_of_input() -> Batch:
     """The step at which everything comes out that waits."""
     one = np.zeros(1, dtype=np.int64)
-    order = Order(one + _LAST, one.astype(np.int32), one, np.zeros((1, 0), dtype=np.int64))
-    return Batch(NO_COLUMNS, (Origin(DRAIN, 2**31 - 1, ""),), order, one, np.ones(1, dtype=np.bool_), (), ())
+    order = Order(one + END_OF_TIME, one.astype(np.int32), one, np.zeros((1, 0), dtype=np.int64))
+    return steps_at((Origin(DRAIN, LAST_RANK, ""),), order)

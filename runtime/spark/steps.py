@@ -18,7 +18,7 @@ import numpy as np
 from vsc.plan.clocks import moments_due
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.in_step import NO_COLUMNS
-from vsc.runtime.operators.steps import steps_to
+from vsc.runtime.operators.steps import rises, steps_to
 from vsc.runtime.records import Batch, Int64s, Mask
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.wire import WireRow, pieces
@@ -57,16 +57,11 @@ class StepsRouter:
     def _passing(self, time: Int64s) -> Mask:
         """Which of the steps, in order, are the first ones beyond a moment at which something can be due."""
         if self._due is None:
-            return _rises(time)
+            return rises(time)
         found = np.zeros(len(time), dtype=np.bool_)
         for every in self._due:
-            found |= _rises((time - every.phase) // every.span)
+            found |= rises((time - every.phase) // every.span)
         return found
-
-
-def _rises(values: Int64s) -> Mask:
-    rises: Mask = np.append(True, values[1:] > values[:-1])[: len(values)]
-    return rises
 
 
 def packed(steps: Batch) -> bytes:

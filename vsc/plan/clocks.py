@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vsc.plan.nodes import Node, Plan
-from vsc.plan.operations import Aggregate, Distinct, Source
+from vsc.plan.operations import Aggregate, Distinct, Source, Window
 from vsc.plan.record import record
 
 __all__ = ["Every", "NodeClock", "held_back_by", "moments_due", "node_clocks", "stepping"]
@@ -26,6 +26,14 @@ class NodeClock:
     sources: frozenset[str]
     hold: int
     holds: int
+
+    def of_input(self, starts: Mapping[str, int]) -> int:
+        """The input's clock where each source's is the one in `starts`; -1 before the first record."""
+        return max((starts.get(source, -1) for source in self.sources), default=-1)
+
+    def shown(self, starts: Mapping[str, int]) -> int:
+        """The node's clock there."""
+        return self.of_input(starts) - self.hold
 
 
 def node_clocks(plan: Plan) -> Mapping[str, NodeClock]:
@@ -113,12 +121,10 @@ def moments_due(plan: Plan) -> Mapping[str, frozenset[Every] | None]:
 
 def _due(node: Node, nodes: Mapping[str, Node], clock: NodeClock) -> Every | None:
     """When what the node holds can be due: windows of one size close one after the other."""
-    operation, first = node.operation, node
+    operation = node.operation
     if not operation.waits or not (operation.begins_windows or operation.holds_windows):
         return None
-    while first.inputs and not first.operation.begins_windows:
-        first = nodes[first.inputs[0]]
-    window = first.operation.window if isinstance(first.operation, Aggregate) else None
+    window = _window(node, nodes)
     if window is None or window.kind not in ("tumbling", "hopping"):
         return None
     return Every(window.advance, (clock.hold + clock.holds) % window.advance)
@@ -126,13 +132,12 @@ def _due(node: Node, nodes: Mapping[str, Node], clock: NodeClock) -> Every | Non
 
 def _held_back(node: Node, nodes: Mapping[str, Node]) -> int:
     """How long, in ms, the node itself holds a record back at most."""
-    span = _window_span(node, nodes) if node.operation.holds_windows else 0
-    return int(node.operation.holds) + span
+    window = _window(node, nodes) if node.operation.holds_windows else None
+    return int(node.operation.holds) + (0 if window is None else window.span)
 
 
-def _window_span(node: Node, nodes: Mapping[str, Node]) -> int:
-    """The `Window.span` of a windowed table: the windows that are joined in it are all alike."""
+def _window(node: Node, nodes: Mapping[str, Node]) -> Window | None:
+    """The windows of a windowed table: those that are joined in it are all alike."""
     while node.inputs and not node.operation.begins_windows:
         node = nodes[node.inputs[0]]
-    operation = node.operation
-    return operation.window.span if isinstance(operation, Aggregate) and operation.window is not None else 0
+    return node.operation.window if isinstance(node.operation, Aggregate) else None

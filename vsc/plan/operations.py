@@ -387,6 +387,11 @@ class Window:
         inclusive = self.kind in ("sliding", "session")  # still open at its end plus grace
         return self.size + self.grace + inclusive
 
+    @property
+    def lingers(self) -> int:
+        """How long after its end a window closes."""
+        return self.held - self.span
+
 
 @record
 class Aggregate(Facts):

@@ -27,7 +27,7 @@ from vsc.runtime.operators.carry.stores import Told, nearest
 from vsc.runtime.operators.in_step import NO_COLUMNS, Frontier
 from vsc.runtime.operators.layout import handed_on
 from vsc.runtime.operators.partition import partition_codecs, split
-from vsc.runtime.operators.steps import steps_to
+from vsc.runtime.operators.steps import rises, steps_at, steps_to
 from vsc.runtime.records import Batch, Origin
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.waiting import STEPS, Waiting, WaitingBatches, meta_row, next_sequence, row, steps_row
@@ -68,14 +68,11 @@ class _StepsWay:
             return None
         batch = Batch.from_ipc(one.data, schema, trusted=False).sorted()
         of_source = np.array([origin.source == self.source for origin in batch.origins], dtype=np.bool_)
-        time = batch.order.time
-        rises = np.append(True, time[1:] > time[:-1])[: len(time)]
-        chosen = rises & of_source[batch.order.origin]
+        chosen = rises(batch.order.time) & of_source[batch.order.origin]
         if not chosen.any():
             return None
         order = batch.order.take(chosen)
-        order = replace(order, path=order.path[:, :0])
-        return Batch(NO_COLUMNS, batch.origins, order, order.time, np.ones(len(order), dtype=np.bool_), (), ())
+        return steps_at(batch.origins, replace(order, path=order.path[:, :0]))
 
 
 class CarriedWaiting:

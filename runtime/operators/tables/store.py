@@ -378,4 +378,4 @@ class UnversionedColumns(TableColumns):
 def closes(window: Window, keys: Sequence[pa.Array]) -> Int64s:
     """When the windows close whose bounds are at the end of these key columns."""
     time: Int64s = keys[-1].view(pa.int64()).to_numpy(zero_copy_only=False) // _MILLISECOND
-    return time - window.span + window.held
+    return time + window.lingers

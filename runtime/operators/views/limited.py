@@ -69,4 +69,4 @@ def limited(view: StoreView, node: Node, now: int, horizon: int) -> StoreView:
 def _closes(window: Window, entry: Entry) -> int:
     """When the window closes whose bounds are at the end of the key."""
     end: Any = entry.key[-1]
-    return int(end) // _MILLISECOND - window.span + window.held
+    return int(end) // _MILLISECOND + window.lingers

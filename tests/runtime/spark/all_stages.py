@@ -19,6 +19,7 @@ import pytest
 from pyspark import TaskContext
 
 from tests.oracle.epochs import EpochRow
+from tests.runtime.spark.one_stage import Value
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.carry import Carry
 from vsc.runtime.operators.context import RunOptions
@@ -49,17 +50,6 @@ class File:
     source: str
     name: str
     rows: Sequence[EpochRow]
-
-
-@dataclass
-class _Value:
-    row: tuple[Any, ...] | None = None
-
-    def get(self) -> tuple[Any, ...] | None:
-        return self.row
-
-    def update(self, row: tuple[Any, ...]) -> None:
-        self.row = row
 
 
 @dataclass
@@ -127,7 +117,7 @@ class AllStages:
             stage.id: LaterStageTask(plan, stage.id, partitions, OPTIONS, folders, observe) for stage in plan.stages[1:]
         }
         self._folders = folders
-        self.state = {(s, p): (_Value(), _Chunks()) for s in self._tasks for p in range(partitions)}
+        self.state = {(s, p): (Value(), _Chunks()) for s in self._tasks for p in range(partitions)}
         self.kept, self.epoch = _Kept(), 0
         self._first = {id: node for node, id in {sink.node: sink.id for sink in reversed(plan.sinks)}.items()}
         self._seeds: list[WireRow] = []

@@ -21,7 +21,7 @@ from vsc.runtime.spark.pace import PROPERTY, Pace
 from vsc.runtime.spark.protocol import BlobStore
 from vsc.runtime.spark.wire import pieces, slots
 
-__all__ = ["OneStage"]
+__all__ = ["OneStage", "Value"]
 
 
 @dataclass

@@ -57,14 +57,13 @@ class WindowClock:
     one at its end, of which `kept` stays.
     """
 
-    __slots__ = ("_window", "after", "before", "closed", "end", "kept", "timing")
+    __slots__ = ("_window", "before", "closed", "end", "kept", "timing")
 
     def __init__(self, window: Window, closed: int, timing: Timing) -> None:
         self._window, self.before, self.timing = window, closed, timing
-        self.after = window.grace + window.size
         # what was closed under a shorter grace stays closed
-        self.closed: Int64s = np.maximum(timing.clock - self.after, closed)
-        self.end, self.kept = (max(clock - self.after, closed) for clock in (timing.now, timing.kept))
+        self.closed: Int64s = np.maximum(timing.clock - window.held, closed)
+        self.end, self.kept = (max(clock - window.held, closed) for clock in (timing.now, timing.kept))
 
     def reach(self, time: Int64s) -> Reached:
         """The windows that records of these times change."""
@@ -77,7 +76,7 @@ class WindowClock:
 
     def due(self, start: Int64s) -> Int64s:
         """When each of these windows closes."""
-        return start + self.after
+        return start + self._window.held
 
     def closing(self, start: Int64s) -> Int64s:
         """The event at which each of these windows closes, which all close in this batch."""
@@ -93,5 +92,5 @@ class WindowClock:
         np.maximum.at(opened, reached.record, reached.start)
         opened = np.maximum.accumulate(opened)
         before = np.concatenate([np.array([self.before]), self.closed[:-1]])
-        limit = np.minimum(self.closed, opened - self._window.grace - self._window.size)
+        limit = np.minimum(self.closed, opened - self._window.held)
         return np.maximum.accumulate(np.where(self.closed > before[: len(limit)], limit, -1))

@@ -139,7 +139,7 @@ class WindowColumns:
         if horizon is None:
             limits = clock.forgotten(reached, self._state.highest)
             return limits, int(limits[-1]) if len(limits) else -1
-        limit = min(clock.kept, horizon - clock.after - 1)
+        limit = min(clock.kept, horizon - self._window.held - 1)
         return np.full(len(clock.closed), limit, dtype=np.int64), limit
 
     def _account(self, windows: _Windows, clock: WindowClock) -> Int64s:

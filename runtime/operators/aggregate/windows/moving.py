@@ -115,7 +115,7 @@ class MovingWindows:
         held = list(map(state.indexed, state.places(state.closed + 1, None)))
         if held:
             last = held[-1][0]
-            state.stream_time = max(state.stream_time, last - self._closed_up_to(0))
+            state.stream_time = max(state.stream_time, last + self._window.held)
             state.closed, state.open = max(state.closed, last), 0
         return [(place, (place, start, kb)) for place, start, kb in held]
 
@@ -178,16 +178,16 @@ class MovingWindows:
 
         The state's `closed` may be later: what a shorter grace has closed stays closed.
         """
-        return clock - self._size - self._grace - 1
+        return clock - self._window.held
 
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
         """The place in time up to which no record can reach a window."""
         raise NotImplementedError
 
-    def _unseen_up_to(self, clock: int) -> int:
-        """The same by the clock of the input: up to where no node sees a window's result either."""
+    def _unseen_up_to(self) -> int | None:
+        """The same by the clock of the input: up to where no node sees a window's result either; None: by records."""
         horizon = self._site.horizon()
-        return self._closed_up_to(clock if horizon is None else horizon) - 1
+        return None if horizon is None else self._closed_up_to(horizon) - 1
 
     def _place(self, start: int, group: Group) -> int:
         """The place in time of a window."""
@@ -243,7 +243,7 @@ class MovingWindows:
     def _loop(self, flow: Flow, args: Sequence[Args], moving: Int64s) -> None:
         state, sent, keys = self._state, self._sent, flow.space.keys
         loaded = {number: self._loaded[keys[number]] for number in set(flow.key.tolist())}
-        behind, most = -self._closed_up_to(0), self._closings.most
+        behind, most = self._window.held, self._closings.most
         records = zip(flow.key.tolist(), flow.time.tolist(), args, moving.tolist(), strict=True)
         for row, (number, time, given, moved) in enumerate(records):
             self._row, key, self._now = row, loaded[number], max(state.stream_time, moved)
@@ -288,7 +288,7 @@ class MovingWindows:
 
     def _end(self, records: int, timing: Timing, forgotten: int) -> None:
         """Closes and forgets all windows that the batch has passed, which were forgotten up to a place before it."""
-        state, behind = self._state, -self._closed_up_to(0)
+        state, behind = self._state, self._window.held
         self._row, state.stream_time = records, timing.kept
         if timing.now - behind > state.closed:
             self._move(timing.now - behind)
@@ -351,7 +351,7 @@ class MovingWindows:
         """Sends the final results, in the order in which their windows close: at these events, or by the clock."""
         if not self._final:
             return
-        due = np.array([place for (place, _, _), _, _ in self._finals], dtype=np.int64) - self._closed_up_to(0)
+        due = np.array([place for (place, _, _), _, _ in self._finals], dtype=np.int64) + self._window.held
         event = timing.passes(due) if event is None else event
         order, self._at = timing.sent(event, due, [self._rank(start, kb) for (_, start, kb), _, _ in self._finals])
         for (place, start, kb), time, new in map(self._finals.__getitem__, order.tolist()):

@@ -87,7 +87,8 @@ class SessionColumns(MovingWindows):
             yield start, group
 
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
-        return self._closed_up_to(clock) if self._site.batch.clock is None else self._unseen_up_to(clock)
+        unseen = self._unseen_up_to()
+        return self._closed_up_to(clock) if unseen is None else unseen
 
     def _rank(self, start: int, kb: bytes) -> bytes:
         return _START.pack(start) + kb

@@ -208,9 +208,8 @@ class SlidingColumns(MovingWindows):
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
         # A record that is only just in time looks back over the windows up to twice the difference before it.
         reached = clock - self._grace - 3 * self._size - 1
-        if self._site.batch.clock is not None:
-            return min(reached, self._unseen_up_to(clock))
-        return max(self._hidden_up_to(clock, highest), reached)
+        unseen = self._unseen_up_to()
+        return max(self._hidden_up_to(clock, highest), reached) if unseen is None else min(reached, unseen)
 
     def _place(self, start: int, group: Group) -> int:
         return start

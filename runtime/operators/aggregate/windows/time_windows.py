@@ -56,14 +56,10 @@ class TimeWindows(MovingWindows):
     def _stored(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, Group]]:
         return self._scan(kb, max(0, first - self._size + 1, self._state.closed + 1), last)
 
-    def _closed_up_to(self, clock: int) -> int:
-        return clock - self._grace - self._size
-
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
-        if self._site.batch.clock is not None:
-            return self._unseen_up_to(clock)
+        unseen = self._unseen_up_to()
         # Kafka's window store shows a window until another one begins its retention (size and grace) later.
-        return highest - self._grace - self._size
+        return highest - self._grace - self._size if unseen is None else unseen
 
     def _place(self, start: int, group: Group) -> int:
         return start
