@@ -16,26 +16,20 @@ from vsc.compiler.expressions import AggregateCalls, Scope, ScopeInput
 from vsc.compiler.passes.columns import equal_names
 from vsc.compiler.passes.items import ItemRules, select, visible
 from vsc.compiler.passes.keys import new_key
-from vsc.compiler.passes.shapes import Shape, ShapeResult
-from vsc.compiler.source import SourceFile
+from vsc.compiler.passes.shapes import WINDOW_BOUNDS, Known, Shape, ShapeResult
 from vsc.plan import Call, Cast, Column, Item, Schema
 from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.expressions import Expr
 from vsc.plan.types import TIMESTAMP
 
-__all__ = ["WINDOW_BOUNDS", "aggregate_shape"]
-
-WINDOW_BOUNDS = ("window_start", "window_end")
-"""The last key columns of a windowed table, both of type ``timestamp``."""
+__all__ = ["aggregate_shape"]
 
 _OF_A_GROUP = ("the rows of a group have different event times", "write `max(event_time())`")
 
 
-def aggregate_shape(
-    source: SourceFile, operation: syntax.Aggregate, schema: Schema, scope: Scope, stream: bool
-) -> ShapeResult:
+def aggregate_shape(known: Known, operation: syntax.Aggregate, schema: Schema, scope: Scope) -> ShapeResult:
     """The shape of an aggregate over rows with `schema`, those of a stream or of a table; `scope` is that of a row."""
-    [read] = scope.inputs
+    [read], source, stream = scope.inputs, known.source, known.is_stream(operation.input)
     row = replace(scope, no_event_time=None if stream else _of_a_table(operation.input))
     group, findings = new_key(source, operation.group, row)
     bounds = tuple(Column(name, TIMESTAMP) for name in WINDOW_BOUNDS) if operation.window is not None else ()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.source import Span
+from vsc.plan import Column
 from vsc.plan.types import DOUBLE, FLOAT, INTERVAL, VOID, ArrayType, DataType, MapType, StructType
 
-__all__ = ["equal_names", "key_type_problem", "types_in", "value_type_problem"]
+__all__ = ["beside", "equal_names", "key_type_problem", "types_in", "value_type_problem"]
 
 
 def equal_names(names: Sequence[tuple[str, Span | None]], twice: str) -> Iterator[tuple[Finding, int]]:
@@ -29,6 +30,13 @@ def equal_names(names: Sequence[tuple[str, Span | None]], twice: str) -> Iterato
         else:
             message = f"`{name}` and `{earlier}` differ only in case"
             yield Finding("VSC202", span, message, label, "give one of them another name"), index
+
+
+def beside(columns: Iterable[Column], named: Sequence[tuple[str, Span]]) -> list[Finding]:
+    """What is wrong with the columns that a statement names, given all other columns of the result."""
+    new = {name for name, _ in named}
+    others: list[tuple[str, Span | None]] = [(column.name, None) for column in columns if column.name not in new]
+    return [finding for finding, _ in equal_names([*others, *named], "VSC203")]
 
 
 def key_type_problem(type_: DataType) -> str | None:

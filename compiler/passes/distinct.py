@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.diagnostics.wording import code, named
@@ -11,7 +9,7 @@ from vsc.compiler.expressions import Scope, type_expression
 from vsc.compiler.passes.columns import key_type_problem
 from vsc.compiler.passes.keys import is_key, under_key
 from vsc.compiler.passes.options import too_long
-from vsc.compiler.passes.shapes import Shape, ShapeResult
+from vsc.compiler.passes.shapes import Known, Shape, ShapeResult
 from vsc.compiler.source import SourceFile
 from vsc.plan import Item, Schema
 from vsc.plan.operations import Distinct
@@ -20,10 +18,10 @@ from vsc.plan.words import article
 __all__ = ["distinct_shape"]
 
 
-def distinct_shape(pass_: Any, operation: syntax.Distinct, schema: Schema, scope: Scope) -> ShapeResult:
+def distinct_shape(known: Known, operation: syntax.Distinct, schema: Schema, scope: Scope) -> ShapeResult:
     """The stream's own columns and key; with `by`, `rekeyed` is the stream under the key of these values."""
     findings = _lengths(operation)
-    by, wrong = _values(pass_.source, operation, scope)
+    by, wrong = _values(known.source, operation, scope)
     findings.extend(wrong)
     if not operation.by and not schema.key:
         name = operation.input.name.text

@@ -12,8 +12,8 @@ from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.expressions import Scope
 from vsc.compiler.passes.items import ItemRules, scope_input, select, visible
 from vsc.compiler.passes.keys import JoinKey, equal_keys, join_on, under_key
-from vsc.compiler.passes.kinds import JoinForm
-from vsc.compiler.passes.shapes import Shape, ShapeResult
+from vsc.compiler.passes.kinds import JoinForm, join_form
+from vsc.compiler.passes.shapes import Known, Shape, ShapeResult
 from vsc.compiler.source import SourceFile
 from vsc.plan import Call, Column, Item, Schema
 from vsc.plan.expressions import Column as ColumnExpr
@@ -22,12 +22,15 @@ from vsc.plan.expressions import Expr
 __all__ = ["join_shape"]
 
 
-def join_shape(
-    source: SourceFile, join: syntax.Join, form: JoinForm, of_left: Scope, right: Schema, fixed: frozenset[str]
-) -> ShapeResult:
-    """The shape of a join: `of_left` sees its left input, `right` is the schema of the other one. `fixed` are the key
-    columns that keep their names."""
-    left = of_left.inputs[0].schema
+def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) -> ShapeResult:
+    """The shape of a join; `of_left` sees its left input. A join of tables keeps the names of a window's bounds."""
+    of_right, form = known.shapes.get(join.right.name.text), join_form(known.kinds, join)
+    if of_right is None or form is None:
+        return None, []
+    right, source = of_right.schema, known.source
+    fixed = known.bounds(join.left) if form == "table-table" else frozenset[str]()
+    if form == "table-table" and not join.on and fixed != known.bounds(join.right):
+        return None, []  # refused already: one has windows, the other has none
     if visible(join.left) == visible(join.right):
         message = f"both inputs of this join are called `{visible(join.right)}`"
         label = Label(join.left.span, "the other one")

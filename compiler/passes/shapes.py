@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.passes.kinds import Kinds
+from vsc.compiler.passes.windows import Windows
+from vsc.compiler.source import SourceFile
 from vsc.plan import AggregateCall, Column, Item, Operation, Schema
 from vsc.plan.record import record
 
-__all__ = ["Shape", "ShapeResult", "Shapes"]
+WINDOW_BOUNDS = ("window_start", "window_end")
+"""The last key columns of a windowed table, both of type ``timestamp``."""
+
+__all__ = ["WINDOW_BOUNDS", "Known", "Shape", "ShapeResult", "Shapes"]
 
 
 @record
@@ -36,3 +43,22 @@ class Shape:
 
 Shapes = Mapping[str, Shape]
 ShapeResult = tuple[Shape | None, list[Finding]]
+
+
+@record
+class Known:
+    """What is known of the nodes in front of a statement, whose shape is found next."""
+
+    source: SourceFile
+    kinds: Kinds
+    windows: Windows
+    shapes: dict[str, Shape]
+    doubt: Callable[[Finding], None]
+
+    def is_stream(self, read: syntax.Input) -> bool:
+        """Whether an input is known to be a stream."""
+        return self.kinds.get(read.name.text) == "stream"
+
+    def bounds(self, read: syntax.Input) -> frozenset[str]:
+        """The key columns of an input that are the bounds of its window."""
+        return frozenset(WINDOW_BOUNDS) if read.name.text in self.windows.tables else frozenset()

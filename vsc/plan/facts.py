@@ -59,20 +59,12 @@ class Facts:
 
     reads: tuple[str, ...] = ("stream",)
     by_key = True
-    moves: Any = False
     looks_up = False
-    begins_windows: Any = False
-    branches: Any = False
-    waits: Any = False
-    holds: Any = 0
-    holds_windows: Any = False
     reads_all = True
     hands_columns_on = False
     of_first: tuple[str, ...] = ()
     of_both: tuple[str, ...] = ()
-    keeps: Any = None
     kept = "result"
-    of_all_rows: Any = False
     limits: tuple[str, ...] = ()
     global_ = False
     row_by_row = False
@@ -82,6 +74,46 @@ class Facts:
     def needs_key(self) -> bool:
         """Yes if it is `by_key`."""
         return self.by_key
+
+    @property
+    def moves(self) -> bool:
+        """No."""
+        return False
+
+    @property
+    def branches(self) -> bool:
+        """No."""
+        return False
+
+    @property
+    def waits(self) -> bool:
+        """No."""
+        return False
+
+    @property
+    def holds(self) -> int:
+        """It does not."""
+        return 0
+
+    @property
+    def holds_windows(self) -> bool:
+        """No."""
+        return False
+
+    @property
+    def begins_windows(self) -> bool:
+        """No."""
+        return False
+
+    @property
+    def keeps(self) -> str | None:
+        """Nothing."""
+        return None
+
+    @property
+    def of_all_rows(self) -> bool:
+        """No."""
+        return False
 
     def asks_old(self, port: int) -> bool:
         """Whether it needs the row before each change of the table at an input."""

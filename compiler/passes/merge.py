@@ -1,18 +1,48 @@
-"""How the streams of a `merge` differ, and the text that brings one into the form of the first."""
+"""`merge`: how its streams differ, and the text that brings one into the form of the first."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.plan import Schema
+from vsc.compiler.expressions import Scope
+from vsc.compiler.passes.shapes import Known, Shape, ShapeResult
+from vsc.plan import Merge, Schema
 from vsc.plan.types import DataType
 from vsc.plan.words import article
 
-__all__ = ["difference"]
+__all__ = ["merge_shape"]
 
 _MOST = 4
 
 
-def difference(name: str, schema: Schema, head: str, wanted: Schema) -> tuple[str, str] | None:
+def merge_shape(known: Known, operation: syntax.Merge, schema: Schema, scope: Scope) -> ShapeResult:
+    """The first stream's columns, which all others must have."""
+    shapes = [known.shapes.get(read.name.text) for read in operation.inputs]
+    findings = list(_merged_twice(operation))
+    for read, shape in zip(operation.inputs[1:], shapes[1:], strict=True):
+        stream = known.is_stream(read)  # all else is refused as that
+        if not stream or shape is None:
+            continue
+        head = operation.inputs[0]
+        differs = _difference(read.name.text, shape.schema, head.name.text, schema)
+        if differs is not None:
+            label = Label(head.span, "the first stream of this `merge`")
+            findings.append(Finding("VSC218", read.span, differs[0], (label,), differs[1]))
+    return Shape(schema, Merge()), findings
+
+
+def _merged_twice(merge: syntax.Merge) -> Iterator[Finding]:
+    first: dict[str, syntax.Input] = {}
+    for read in merge.inputs:
+        if (earlier := first.setdefault(read.name.text, read)) is not read:
+            message = f"{code(named(read.name.text))} is merged with itself: each of its records comes twice"
+            yield Finding("VSC341", read.span, message, (Label(earlier.span, "first here"),), "remove one of them")
+
+
+def _difference(name: str, schema: Schema, head: str, wanted: Schema) -> tuple[str, str] | None:
     """How the stream `name` differs from the first one, `head`, and what to write; None if it does not."""
     key, wanted_key = ([(c.name, c.type) for c in s.key] for s in (schema, wanted))
     if key != wanted_key:
