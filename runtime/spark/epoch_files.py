@@ -21,9 +21,12 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from vsc.plan.words import counted
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.hadoop import Files, is_hidden
 
@@ -35,7 +38,13 @@ MARK = 16
 _LIST = "._commit"
 _KEPT = 2
 _NUMBER = re.compile(r"\d{1,18}")
+_TASK = re.compile(r"part-(\d+)-")
+"""What the name of a file begins with that a task writes: the task's number."""
 _DIGITS = re.compile(r"(\d+)")
+
+
+Writer: TypeAlias = Callable[[str], Mapping[int, int]]
+"""Writes files into a folder; returns the number of files, at least, that each of Spark's tasks has written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +136,11 @@ class EpochFiles:
         """Whether the epoch has no list yet."""
         return epoch not in self._lists
 
-    def write(self, epoch: int, rows: Callable[[], Tally], make: Callable[[str], None]) -> None:
+    def write(self, epoch: int, rows: Callable[[], Tally], make: Writer) -> None:
         """Publishes the epoch's files; again, if a crash came in between. `make` writes them into the folder it gets.
 
         Of a new epoch `rows` is asked for only after `make`. SinkError when the epoch was written with other rows
-        before, or files are not what its list says.
+        before, when files that a task has written are not there, or others are not what the list says.
         """
         if self.is_new(epoch):
             listed = self._staged(epoch, rows, make)
@@ -168,16 +177,17 @@ class EpochFiles:
             return self._folder.sizes(aside)
         return {name: self._folder.length(f"{aside}/{name}") for name in self._folder.files(aside)}
 
-    def _staged(self, epoch: int, rows: Callable[[], Tally], make: Callable[[str], None]) -> _Listed | None:
+    def _staged(self, epoch: int, rows: Callable[[], Tally], make: Writer) -> _Listed | None:
         """The list of an epoch that was not there; None for one without rows, of which nothing stays."""
         folder = f"{epoch}-{uuid.uuid4().hex}"
         aside = f"{self._aside}/{folder}"
-        make(self._folder.path(aside))
+        written = make(self._folder.path(aside))
         if not rows().count:
             self._folder.delete(aside)
             return None
         sizes = self._sizes(aside)
         parts = [(name, sizes[name]) for name in sorted(sizes, key=_by_numbers) if not is_hidden(name)]
+        self._check_there(epoch, written, [name for name, _ in parts])
         files = tuple((name, self._name(epoch, i, name), size) for i, (name, size) in enumerate(parts))
         for _, name, _ in files:
             if self._folder.exists(name):
@@ -189,6 +199,17 @@ class EpochFiles:
         self._folder.write(self._list(epoch), listed.dump())
         self._lists.add(epoch)
         return listed
+
+    def _check_there(self, epoch: int, written: Mapping[int, int], names: Sequence[str]) -> None:
+        """SinkError if files of a task are not here: it may have written them to a disk of its own machine."""
+        here = Counter(int(found.group(1)) for name in names if (found := _TASK.match(name.rpartition("/")[2])))
+        missing = sum(max(0, count - here[task]) for task, count in written.items())
+        if missing:
+            raise SinkError(
+                f"{self._place}: {counted(missing, 'file')} that tasks have written for epoch {epoch} "
+                f"{'is' if missing == 1 else 'are'} not in {self._folder.root}, as the driver sees it",
+                "give a path that the driver and all executors share: hdfs://..., s3a://..., or a shared disk",
+            )
 
     def _publish(self, epoch: int, listed: _Listed) -> None:
         aside = f"{self._aside}/{listed.folder}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -36,6 +37,8 @@ _TEXT = ("json", "csv")
 _FORMATS_HELP = "the formats are " + ", ".join(_FORMATS)
 _PLACE = "_vsc_place"
 """The place of a row in its task."""
+_TASK = "_vsc_task"
+"""The number of a task."""
 _FIRST = "part-00000-"
 """What the files of Spark's first task begin with."""
 
@@ -160,31 +163,39 @@ class _FilesSink(EpochSink):
         what = f"{self._place}: {self._options.text('path')!r}"
         return usable(SinkError, what, "correct the path, or what keeps it from being written")
 
+    def _in_folders(self, rows: DataFrame) -> DataFrame:
+        """The rows with Spark's name for the folder of null also for that of an empty text: to make it null itself,
+        Spark would sort again."""
+        columns = {}
+        for column in (*self._node.schema.key, *self._node.schema.value):
+            if column.name in self._folders and column.type == STRING:
+                text = F.col(quoted(column.name))
+                columns[column.name] = F.coalesce(F.nullif(text, F.lit("")), F.lit(NO_VALUE))
+        return rows.withColumns(columns) if columns else rows
+
     def _by_folder(self, rows: DataFrame) -> DataFrame:
         """The rows of each task sorted by folder, those of a folder in their order.
 
-        Spark sorts by folder only what is not sorted so, and then it may change the order. It would sort again to make
-        empty texts null: its name for the folder of both is set here.
+        Spark sorts by folder only what is not sorted so, and then it may change the order.
         """
         if not self._folders:
             return rows
-        columns = {name: F.col(quoted(name)) for name in self._folders}
-        for column in (*self._node.schema.key, *self._node.schema.value):
-            if column.name in columns and column.type == STRING:
-                text = columns[column.name]
-                columns[column.name] = F.coalesce(F.nullif(text, F.lit("")), F.lit(NO_VALUE))
-        ordered = rows.withColumns(columns).withColumn(_PLACE, F.monotonically_increasing_id())
+        ordered = rows.withColumn(_PLACE, F.monotonically_increasing_id())
         return ordered.sortWithinPartitions(*map(quoted, self._folders), _PLACE).drop(_PLACE)
 
-    def _save(self, output: Output, path: str) -> None:
-        first = Observation(f"first task of {self.id}")
-        in_first = F.count_if(F.spark_partition_id() == 0).alias("rows")
-        rows = output.rows(self.id, self._node, self._timestamp).observe(first, in_first)
+    def _save(self, output: Output, path: str) -> dict[int, int]:
+        """Writes the rows; returns to how many folders each task has written, and so how many files at least."""
+        rows = self._in_folders(output.rows(self.id, self._node, self._timestamp))
+        written = Observation(f"tasks of {self.id}")
+        folder_of_task = F.collect_set(F.struct(_TASK, *map(quoted, self._folders))).alias("folders")
+        rows = rows.withColumn(_TASK, F.spark_partition_id()).observe(written, folder_of_task).drop(_TASK)
         writer = self._by_folder(rows).write.format(self._format).partitionBy(*self._folders)
         own = {"header": "true"} if self._format == "csv" else {}
         writer.options(**own).options(**self._options.spark).save(path)
-        if not first.get["rows"]:  # Spark's first task writes a file even then
+        tasks = Counter(one[_TASK] for one in written.get["folders"])
+        if 0 not in tasks:  # Spark's first task writes a file even then
             folder = Files(self._spark, path)
             for name in folder.names():
                 if name.startswith(_FIRST):
                     folder.delete(name)
+        return tasks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, cast
@@ -101,7 +102,7 @@ class Disk:
     def make(self, name: str = "") -> None:
         self.step()
 
-    def save(self, path: str, contents: list[str]) -> None:
+    def save(self, path: str, contents: list[str]) -> dict[int, int]:
         """As Spark does: into a folder of its own, then where it belongs, then a mark."""
         folder = path.removeprefix(self.root + "/")
         for number, text in enumerate(contents):
@@ -113,6 +114,7 @@ class Disk:
             self.rename(f"{folder}/_temporary/part-{number:05}", f"{folder}/part-{number:05}-uuid.x.json")
         self.step()
         self.content[f"{folder}/_SUCCESS"] = ""
+        return dict.fromkeys(range(len(contents)), 1)
 
     @property
     def visible(self) -> dict[str, str]:
@@ -188,10 +190,11 @@ def folders(disk: Disk) -> EpochFiles:
     return found
 
 
-def save_in_folders(disk: Disk, path: str, contents: dict[str, str]) -> None:
+def save_in_folders(disk: Disk, path: str, contents: dict[str, str]) -> Counter[int]:
     for name, text in contents.items():
         disk.step()
         disk.content[f"{path.removeprefix(disk.root + '/')}/{name}"] = text
+    return Counter(int(name.partition("part-")[2][:5]) for name in contents)
 
 
 def test_files_in_folders_appear_once_whatever_crashes() -> None:
@@ -353,9 +356,26 @@ def test_files_keep_the_order_of_their_numbers() -> None:
     disk = Disk()
     names = [f"part-0000{task}-x-c{file:03}.json" for task in (0, 1) for file in (2, 999, 1000)]
 
-    def make(path: str) -> None:
+    def make(path: str) -> dict[int, int]:
         folder = path.removeprefix(f"{disk.root}/")
         disk.content |= {f"{folder}/{name}": name for name in names}
+        return {0: 3, 1: 3}
 
     EpochFiles(cast(Any, disk), "abcd", "0", "the sink").write(0, lambda: Tally(6, 0), make)
     assert [disk.content[name] for name in disk.names() if name.startswith("part-")] == names
+
+
+@pytest.mark.parametrize(("lost", "missing"), [({1}, "1 file that .* epoch 4 is"), ({0, 1}, "2 files that .* are")])
+def test_an_epoch_whose_tasks_wrote_to_disks_of_their_own_is_not_published(lost: set[int], missing: str) -> None:
+    disk = Disk()
+
+    def make(path: str) -> dict[int, int]:
+        written = disk.save(path, ["a", "b", "c"])
+        for number in lost:
+            disk.delete(f"{path.removeprefix(f'{disk.root}/')}/part-{number:05}-uuid.x.json")
+        return written
+
+    with pytest.raises(SinkError, match=rf"the sink of 's' \(line 3\): {missing} not in /out"):
+        sink(disk).write(4, lambda: Tally(3, 0), make)
+    assert disk.visible == {}
+    assert sink(disk).is_new(4)
