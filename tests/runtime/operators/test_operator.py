@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
+from vsc.plan.facts import Facts
 from vsc.plan.nodes import DeadLetters, Operation
 from vsc.runtime.operators.operator import Operator, operator_of
 
@@ -26,6 +27,6 @@ def test_an_operation_has_its_operator(operation: type) -> None:
 
 
 def test_those_that_hold_something_back_say_where() -> None:
-    waiting = [operation for operation in get_args(Operation) if operation.waits is not False]
+    waiting = [operation for operation in get_args(Operation) if operation.waits is not Facts.waits]
     assert [o.__name__ for o in waiting] == ["StreamTableJoin", "Aggregate", "Suppress"]
     assert all(named(operation).beside for operation in waiting)
