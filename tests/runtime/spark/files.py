@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.oracle.epochs import EpochRow
 from vsc.plan.nodes import Node, Plan, Source
 from vsc.runtime.values import arrow_type, from_python, to_array, to_python, to_values
 
-__all__ = ["sink_files", "sink_records", "write_rows"]
+__all__ = ["by_age", "sink_files", "sink_records", "write_rows"]
 
 
 def write_rows(plan: Plan, folder: Path, epoch: Sequence[EpochRow], number: int, formats: Mapping[str, str]) -> None:
@@ -54,16 +54,25 @@ def _plain(value: object) -> Any:
     raise TypeError(value)
 
 
-def sink_records(folder: Path, node: Node) -> list[tuple[Any, ...]]:
+def _by_name(file: Path) -> str:
+    return file.name
+
+
+def by_age(file: Path) -> int:
+    """Files of several checkpoints, epoch by epoch: their names begin with the checkpoint's id."""
+    return file.stat().st_mtime_ns
+
+
+def sink_records(folder: Path, node: Node, order: Callable[[Path], Any] = _by_name) -> list[tuple[Any, ...]]:
     """The records of a sink, in file order: (key, event time, is it there, other columns), as text."""
-    return [record for file in sink_files(folder, node) for record in file]
+    return [record for file in sink_files(folder, node, order) for record in file]
 
 
-def sink_files(folder: Path, node: Node) -> list[list[tuple[Any, ...]]]:
+def sink_files(folder: Path, node: Node, order: Callable[[Path], Any] = _by_name) -> list[list[tuple[Any, ...]]]:
     """The same, file by file."""
     key, value = node.schema.key, node.schema.value
     found = []
-    for file in sorted(folder.glob("part-*.parquet")):
+    for file in sorted(folder.glob("part-*.parquet"), key=order):
         table = pq.read_table(file)
         columns = []
         for column in (*key, *value):
