@@ -138,6 +138,11 @@ class Site:
         clock = self.batch.clock
         return None if clock is None else clock.horizon_after(self.node.name)
 
+    def lasting(self) -> int | None:
+        """What the clock of the node keeps of this batch at least; None: what its records make of it."""
+        clock = self.batch.clock
+        return None if clock is None else clock.end(self.node.name)[1]
+
     def nothing(self) -> Flow:
         """No records of the node's first input."""
         return Flow.empty(self.inputs[0], self.spaces.of(self.inputs[0]))

@@ -84,8 +84,8 @@ class Suppress:
         self._stream_time = self._context.moved(self._name, self._stream_time, time)
         self._context.metrics.peak(self._name, HELD_RECORDS, len(self._held))
         own, due = self._held[key], self._stream_time - self._operation.wait
-        if self._context.by_input:  # others that are due have come out before, or do at their own place
-            if own.place <= due:
+        if self._context.by_input:  # what has waited comes out at its own place, in its order
+            if known is None and own.place <= due:
                 self._send(own)
             return
         while self._held and self._first().place <= due:

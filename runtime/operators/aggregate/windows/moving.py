@@ -14,7 +14,7 @@ not part of its windows.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeVar
@@ -39,7 +39,7 @@ from vsc.runtime.records import Int64s
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_overlay import OverlayKV
 
-__all__ = ["KeyWindows", "MovingWindows", "Number"]
+__all__ = ["Args", "KeyWindows", "MovingWindows", "Number", "Place"]
 
 Place = tuple[int, int, bytes]
 """A window: its place in time, its start, its group's encoded key."""
@@ -136,15 +136,16 @@ class MovingWindows:
         puts: list[tuple[bytes, bytes]] = []
         rows: list[bytes] = []
         changed: list[Group] = []
-        state, deletes = self._state, self._deletes
+        state, deletes, shown = self._state, self._deletes, self._shown()
         for key in self._loaded.values():
             now = dict(zip(key.starts, key.groups, strict=True))
             for start, group in key.before.items():
                 new = now.get(start)
                 if new is None:
                     deletes.append(state.groups + window_key(key.kb, start))
-                if new is None or self._place(start, new) != self._place(start, group):
-                    deletes.append(state.index(self._place(start, group), start, key.kb))
+                place = self._place(start, group)
+                if (new is None or self._place(start, new) != place) and (place, start, key.kb) not in shown:
+                    deletes.append(state.index(place, start, key.kb))
             for start, group in now.items():
                 old = key.before.get(start)
                 if old is group:
@@ -153,6 +154,7 @@ class MovingWindows:
                 changed.append(group)
                 if old is None or self._place(start, old) != self._place(start, group):
                     puts.append((state.index(self._place(start, group), start, key.kb), b""))
+        puts.extend((state.index(*window), b"") for window in shown)
         puts.extend(zip(rows, self._encoded(changed), strict=True))
         state.write(puts, deletes)
         self._pending.commit()
@@ -188,6 +190,17 @@ class MovingWindows:
         """The same by the clock of the input: up to where no node sees a window's result either; None: by records."""
         horizon = self._site.horizon()
         return None if horizon is None else self._closed_up_to(horizon) - 1
+
+    def _left_up_to(self, time: int | None = None) -> int:
+        """The place in time up to which windows leave their groups: before a record of this time, or at the end."""
+        return self._state.forgotten
+
+    def _leave_unreached(self, closing: Sequence[Place]) -> None:
+        """The same of windows that close, and that no record of the batch reaches."""
+
+    def _shown(self) -> Collection[Place]:
+        """The windows that have left their groups, and stay in the index until they are forgotten."""
+        return ()
 
     def _place(self, start: int, group: Group) -> int:
         """The place in time of a window."""
@@ -247,8 +260,8 @@ class MovingWindows:
         records = zip(flow.key.tolist(), flow.time.tolist(), args, moving.tolist(), strict=True)
         for row, (number, time, given, moved) in enumerate(records):
             self._row, key, self._now = row, loaded[number], max(state.stream_time, moved)
-            if key.starts and self._place(key.starts[0], key.groups[0]) <= state.forgotten:
-                self._drop(key)
+            if key.starts and self._place(key.starts[0], key.groups[0]) <= (last := self._left_up_to(time)):
+                self._drop(key, last)
             before = state.stream_time, state.arrivals, len(self._late), len(sent)
             try:
                 self._take(key, time, given)
@@ -275,13 +288,13 @@ class MovingWindows:
 
     # ---------------------------------------------------------------------------------------------- what has passed
 
-    def _drop(self, key: KeyWindows) -> None:
-        """Closes and forgets the windows of a group that no record can reach any more."""
-        gone = list(self._until(key, self._state.forgotten))
+    def _drop(self, key: KeyWindows, last: int) -> None:
+        """Closes and removes the windows of a group, up to a place in time, that no record can reach any more."""
+        gone = list(self._until(key, last))
         for place, start, group in gone:
             if place > self._closed:
                 self._close((place, start, key.kb), group)
-            self._forget(place, start, key.kb, start in key.before)
+            self._leave(place, start, key.kb, start in key.before)
         del key.starts[: len(gone)], key.groups[: len(gone)]
         if self._entries:
             self._kv.commit()
@@ -296,17 +309,20 @@ class MovingWindows:
         groups = self._groups_of(closing) if self._final else [None] * len(closing)
         for window, group in zip(closing, groups, strict=True):
             self._close(window, group)
+        self._leave_unreached(closing)
         for place, start, kb in self._unreached(forgotten, state.forgotten):
-            self._deletes += [state.groups + window_key(kb, start), state.index(place, start, kb)]
-            self._forget(place, start, kb, True)
+            self._deletes.append(state.index(place, start, kb))
+            self._forget(place, start, kb)
         for key in self._loaded.values():
-            self._drop(key)
+            self._drop(key, self._left_up_to())
             for place, start, group in self._until(key, state.closed):
                 if place > self._closed:
                     self._close((place, start, key.kb), group)
         self._send_finals(timing)
         state.open -= len(self._closings.closed)
         state.closed = max(self._closed, min(state.closed, timing.kept - behind))
+        if self._entries:
+            self._kv.commit()
 
     def _remove(self, flow: Flow) -> None:
         """Removes the results of the windows that were forgotten."""
@@ -320,7 +336,8 @@ class MovingWindows:
         """The stored windows that no record of the batch reaches, with a place in time after `after`, up to `last`."""
         state, loaded = self._state, self._loaded
         for place, start, kb in map(state.indexed, state.places(after + 1, last + 1)):
-            if (key := loaded.get(kb)) is None or start not in key.before:
+            group = None if (key := loaded.get(kb)) is None else key.before.get(start)
+            if group is None or self._place(start, group) != place:
                 yield place, start, kb
 
     def _until(self, key: KeyWindows, last: int) -> Iterator[tuple[int, int, Group]]:
@@ -372,9 +389,21 @@ class MovingWindows:
         asked = np.fromiter((not sure for *_, sure, _ in self._sent), dtype=np.bool_, count=len(sent))
         return self._site.stored(sent.select(kept), asked[kept])
 
-    def _forget(self, place: int, start: int, kb: bytes, stored: bool) -> None:
-        """Notes that a window is forgotten, and whether the store has it; removes its entries."""
+    def _forget(self, place: int, start: int, kb: bytes) -> None:
+        """Notes that a stored window, which no record of the batch reaches, is forgotten; removes it."""
+        self._remove_group(start, kb)
+        self._gone.append((place, start, kb, True))
+
+    def _leave(self, place: int, start: int, kb: bytes, stored: bool) -> None:
+        """Notes that a window has left its group, and whether the store has it; removes its entries."""
         self._gone.append((place, start, kb, stored))
+        self._clear(start, kb)
+
+    def _remove_group(self, start: int, kb: bytes) -> None:
+        self._deletes.append(self._state.groups + window_key(kb, start))
+        self._clear(start, kb)
+
+    def _clear(self, start: int, kb: bytes) -> None:
         if self._entries:
             self._state.clear(self._scope(kb, start))
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 from vsc.runtime.metrics import LONGEST_SESSION
 from vsc.runtime.operators.aggregate.functions.calls import Group
-from vsc.runtime.operators.aggregate.windows.moving import Args, KeyWindows, MovingWindows, Number
+from vsc.runtime.operators.aggregate.windows.moving import Args, KeyWindows, MovingWindows, Number, Place
+from vsc.runtime.operators.clock import Timing
 from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.records import END_OF_TIME
 
 __all__ = ["SessionColumns"]
 
@@ -20,9 +23,21 @@ _START = struct.Struct(">Q")
 
 
 class SessionColumns(MovingWindows):
-    """A record merges with the sessions that it reaches into one session; the merged ones are taken back."""
+    """A record merges with the sessions that it reaches into one session; the merged ones are taken back.
+
+    A closed session leaves its group at once, as an open one may come to begin at the same time. Its row in the index
+    stays until no node sees its result any more.
+    """
 
     _longest = -1
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._passed: list[tuple[Place, bool]] = []
+        self._again = self._site.batch.clock is not None
+        """Whether a session of one moment is the old row of what a record of its moment makes of it (D28)."""
+        lasting = self._site.lasting()
+        self._closing_for_good = END_OF_TIME if lasting is None else self._closed_up_to(lasting)
 
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
         state, gap, starts, groups = self._state, self._size, key.starts, key.groups
@@ -49,8 +64,10 @@ class SessionColumns(MovingWindows):
 
     def _changed(self, key: KeyWindows, first: int, last: int, start: int, end: int, time: int, args: Args) -> Group:
         """The session that a record makes; sends the changes."""
-        kb = key.kb
-        if not self._final and (start < end or first == last):
+        kb, joins = key.kb, first < last and start == end  # a record of its moment joins a session of one moment
+        again = joins and self._again
+        before = self._result(kb, start, end, key.groups[first]) if again and self._olds else None
+        if not self._final and not joins:
             for at in range(first, last):
                 self._take_back(kb, key.starts[at], key.groups[at])
         merged = self._merged(key, first, last, start)
@@ -58,7 +75,8 @@ class SessionColumns(MovingWindows):
         merged.time = end
         self._longest = max(self._longest, end - start)
         if not self._final:
-            self._sent.append((self._row, kb, start, end, self._result(kb, start, end, merged), None, True, end))
+            result = self._result(kb, start, end, merged)
+            self._sent.append((self._row, kb, start, end, result, before, not again, end))
         return merged
 
     def _take_back(self, kb: bytes, start: int, group: Group) -> None:
@@ -85,6 +103,34 @@ class SessionColumns(MovingWindows):
             if group.time < reach:
                 return
             yield start, group
+
+    def _left_up_to(self, time: int | None = None) -> int:
+        state, clock = self._state, self._state.stream_time
+        if time is None:
+            return max(self._closed, min(state.closed, self._closed_up_to(clock)))
+        if self._now > time:  # moved before the record, which may yet fail
+            clock = self._now
+        return min(self._closing_for_good, max(state.closed, self._closed_up_to(clock)))
+
+    def _leave(self, place: int, start: int, kb: bytes, stored: bool) -> None:
+        self._passed.append(((place, start, kb), stored))
+        self._clear(start, kb)
+
+    def _leave_unreached(self, closing: Sequence[Place]) -> None:
+        last = self._left_up_to()
+        for place, start, kb in closing:
+            if place <= last:
+                self._remove_group(start, kb)
+
+    def _forget(self, place: int, start: int, kb: bytes) -> None:
+        self._gone.append((place, start, kb, True))
+
+    def _end(self, records: int, timing: Timing, forgotten: int) -> None:
+        super()._end(records, timing, forgotten)
+        self._gone += [(*window, stored) for window, stored in self._passed if window[0] <= self._state.forgotten]
+
+    def _shown(self) -> Collection[Place]:
+        return {window for window, _ in self._passed if window[0] > self._state.forgotten}
 
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
         unseen = self._unseen_up_to()

@@ -28,16 +28,18 @@ class SessionWindows(WindowedAggregate):
             self._late += 1
             return
         merged = Group()
+        joined = found[0][1] if found and start == end else None
         for own_start, group in found:
-            if (start, end) != (time, time):
+            if joined is None:
                 self._taken_back(key, own_start, group)
             del self._windows[key, own_start]
             merged = group if len(found) == 1 else self._calls.merged(merged, group)
         merged = replace(self._calls.added(merged, member), time=end)
         self._write(key, start, merged)
         self._context.metrics.peak(self._name, LONGEST_SESSION, end - start)
-        # Kafka sends it without an old row, even where a record of the same moment joins a session of one moment.
-        self._changed(key, start, merged, None, sure=True)
+        # Kafka sends it without an old row, even where a record of the same moment joins a session of one moment (D28).
+        again = self._context.by_input and joined is not None
+        self._changed(key, start, merged, self._before(key, start, joined) if again else None, sure=not again)
 
     def _reached(self, key: Row, time: int) -> list[tuple[int, Group]]:
         """The group's sessions that a record at `time` belongs to, by time: those that are closed are gone (D16).
