@@ -64,6 +64,8 @@ _SECOND = {
     "to_date": ("yyyy-MM-dd", "dd.MM.yyyy", "d.M.yyyy", "yyyyMMdd"),
     "to_timestamp": ("yyyy-MM-dd HH:mm:ss", "dd.MM.yyyy HH:mm", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "H:m:s"),
 }  # fmt: skip
+_REGEXES = ("a", "[a-z%]+", "(a)|(b)", "^(.*)$", "\\s+$", "(?i)[^a-m]", "(.)(.)", "é|\\|", "\\W{2,3}", ".$|a")
+_SECOND["regexp_like"] = _REGEXES
 _SECOND["try_to_timestamp"] = _SECOND["to_timestamp"]
 _ROWS = 25
 _TRIES = 4000
@@ -112,7 +114,7 @@ def _written(name: str, random: Random) -> str:
     form = _WRITTEN.get(name)
     if form is None:
         least, most = FUNCTIONS[name].least, FUNCTIONS[name].most
-        count = random.randint(least, least + 2 if most is None else most)
+        count = random.randint(least if name != "regexp_extract" else 3, least + 2 if most is None else most)
         form = f"{name}({', '.join(['{}'] * count)})"
     form = form.replace("TYPE", random.choice(_TARGETS))
     # two arguments are often of the same type
@@ -123,6 +125,12 @@ def _written(name: str, random: Random) -> str:
     args = [random.choice(pool) for pool in pools]
     if name in _SECOND and len(args) > 1:
         args[:2] = random.choice(_TEXT), "'" + random.choice(_SECOND[name]).replace("'", "''") + "'"
+    elif name == "regexp_extract":
+        args = [random.choice(_TEXT), "'(a)|([^b]*?)(.)$'", random.choice(("0", "1", "2", "3"))]
+    elif name == "regexp_replace":
+        args = [random.choice(_TEXT), "'(a)|([^b]+)'", random.choice(("''", "'$0$0'", "'-$2\\$'"))]
+    elif name == "from_unixtime" and len(args) > 1:
+        args[1] = random.choice(("'yyyy-MM-dd'", "'h a MMM d'", "'HH:mm:ss.SSSXXX'"))
     elif name == "date_trunc":
         args[0] = f"'{random.choice(tuple(TRUNCATION_UNITS))}'"
     elif name == "round" and len(args) > 1:

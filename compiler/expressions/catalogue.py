@@ -6,12 +6,12 @@ records the types.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
+from vsc.compiler.expressions.array_rules import ARRAY_RULES
+from vsc.compiler.expressions.call_site import CallSite, Rule
 from vsc.compiler.expressions.coercion import INTEGERS, convert, is_numeric, is_orderable
 from vsc.compiler.expressions.operators import (
-    Operand,
     compare,
     concatenate,
     condition,
@@ -19,12 +19,11 @@ from vsc.compiler.expressions.operators import (
     map_key,
     unify,
 )
-from vsc.compiler.expressions.refusal import Refused, refuse
+from vsc.compiler.expressions.refusal import refuse
+from vsc.compiler.expressions.regex_rules import REGEX_RULES
 from vsc.compiler.expressions.schema_text import parse_schema
-from vsc.compiler.source import Span
 from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.functions import FUNCTIONS, SHA2_BITS, TRUNCATION_UNITS, parse_pattern
-from vsc.plan.record import record
 from vsc.plan.types import (
     BIGINT,
     BINARY,
@@ -36,76 +35,15 @@ from vsc.plan.types import (
     TIMESTAMP,
     VOID,
     ArrayType,
-    DataType,
     DecimalType,
     Field,
     MapType,
-    ScalarType,
     StructType,
 )
 
-__all__ = ["RULES", "CallSite", "typed_call"]
+__all__ = ["RULES", "typed_call"]
 
-
-@record
-class CallSite:
-    """A call to type: the function's name, its place, and its typed arguments (their number is already checked).
-
-    `names` has the name of each argument of ``struct``, None for those without; it is empty if no argument has a name.
-    """
-
-    name: str
-    span: Span
-    args: tuple[Operand, ...]
-    names: tuple[str | None, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.args)
-
-    def type(self, i: int) -> DataType:
-        """The type of argument `i`."""
-        return self.args[i].type
-
-    def wrong(self, i: int, wanted: str, help: str | None = None) -> Refused:
-        """The exception to raise if argument `i` is not `wanted`."""
-        message = f"`{self.name}` takes {wanted} here, not a value of type {self.type(i)}"
-        return refuse("VSC221", self.args[i].span, message, help or f"write `{FUNCTIONS[self.name].signature}`")
-
-    def implied(self, i: int, target: ScalarType) -> Expr:
-        """Argument `i` as `target`, where Spark casts arguments implicitly.
-
-        Simple values are cast to text, and text to anything. Numbers are cast to any numeric type. Dates and timestamps
-        are cast to each other.
-        """
-        arg, source = self.args[i].expr, self.type(i)
-        simple = isinstance(source, ScalarType | DecimalType) and source != INTERVAL
-        if source in (target, VOID) or (target == STRING and simple):
-            return convert(arg, target)
-        if (is_numeric(source) and is_numeric(target)) or {source, target} == {DATE, TIMESTAMP} or source == STRING:
-            return convert(arg, target)
-        names = {STRING: "text", INT: "an integer", BIGINT: "an integer", DATE: "a date", TIMESTAMP: "a timestamp"}
-        raise self.wrong(i, names.get(target, f"a {target}"))
-
-    def constant(self, i: int, what: str) -> str:
-        """The text of argument `i`, which must be a string literal."""
-        arg = self.args[i].expr
-        if isinstance(arg, Literal) and isinstance(arg.value, str) and arg.type == STRING:
-            return arg.value
-        message = f"{what} of `{self.name}` must be a string literal"
-        raise refuse("VSC225", self.args[i].span, message, f"write `{FUNCTIONS[self.name].signature}`")
-
-    def bad_constant(self, i: int, message: str, help: str) -> Refused:
-        """The exception to raise for a constant argument with a wrong value."""
-        return refuse("VSC225", self.args[i].span, message, help)
-
-    def result(self, args: tuple[Expr, ...], type: DataType) -> Expr:
-        """The call for the plan."""
-        return Call(self.name, args, type)
-
-
-Rule = Callable[[CallSite], Expr]
-
-RULES: dict[str, Rule] = {}
+RULES: dict[str, Rule] = {**ARRAY_RULES, **REGEX_RULES}
 """The rules, by function name. ``event_time`` has no rule, since its argument is not an expression."""
 
 
@@ -254,49 +192,6 @@ def _replace(call: CallSite) -> Expr:
     return call.result(tuple(args) if len(args) == 3 else (*args, Literal("", STRING)), STRING)
 
 
-@_types("split")
-def _split(call: CallSite) -> Expr:
-    pattern = call.constant(1, "the regular expression")
-    problem = _unlike_java(pattern)
-    if problem is not None:
-        raise call.bad_constant(1, f"`split` does not take {problem}", "use plain text, `[...]`, `\\s`, `|`, `+`, `*`")
-    limit = call.implied(2, INT) if len(call) == 3 else Literal(-1, INT)
-    return call.result((call.implied(0, STRING), call.implied(1, STRING), limit), ArrayType(STRING))
-
-
-def _unlike_java(pattern: str) -> str | None:
-    """The part of a regular expression that could mean something else in Java than in Python; None if nothing could."""
-    at, in_class = 0, False
-    while at < len(pattern):
-        letter, after = pattern[at], pattern[at + 1 : at + 2]
-        if letter == "\\":
-            if after == "" or (after.isalnum() and after not in "dstnr"):
-                return f"`\\{after}` in its regular expression"
-            at += 2
-            continue
-        if in_class and (letter in "[&" or ord(letter) > 127):
-            return f"`{letter}` within `[...]`"
-        if in_class and letter in "-|~" and after == letter:
-            return f"`{letter}{after}` within `[...]`"
-        if not in_class and letter in "^$(){}?":
-            return f"`{letter}` in its regular expression"
-        if not in_class and letter in "*+" and (at == 0 or pattern[at - 1] in "*+|"):
-            return f"`{letter}` after `{pattern[at - 1] if at else ''}`"
-        in_class = letter == "[" or (in_class and letter != "]")
-        if letter == "[" and after in ("]", "^") and pattern[at + 2 : at + 3] in ("]", ""):
-            return "an empty `[]`"
-        if letter == "[" and after == "]":
-            return "an empty `[]`"
-        at += 1
-    if in_class:
-        return "a `[` without its `]`"
-    try:
-        empty = pattern and re.match(pattern, "")
-    except re.error as error:
-        return f"its regular expression: {error.msg}"
-    return "a regular expression that matches nothing" if empty else None
-
-
 def _text_or_binary(call: CallSite) -> Expr:
     if call.type(0) not in (STRING, BINARY, VOID):
         raise call.wrong(0, "text or binary")
@@ -357,13 +252,24 @@ def _parsed(call: CallSite) -> Expr:
         return convert(call.args[0].expr, target)
     if call.type(0) not in (STRING, VOID):
         raise call.wrong(0, "text")
+    return call.result((convert(call.args[0].expr, STRING), _pattern(call)), target)
+
+
+def _pattern(call: CallSite) -> Expr:
+    """The second argument, a pattern of times."""
     pattern = call.constant(1, "the pattern")
     try:
         parse_pattern(pattern)
     except ValueError as problem:
-        help = "use yyyy M MM d dd H HH m mm s ss S... X XXX, text in single quotes, and punctuation"
+        help = "use yyyy M MM MMM d dd H HH h hh a m mm s ss S... X XXX, text in single quotes, and punctuation"
         raise call.bad_constant(1, f"`{call.name}` does not support {problem}", help) from None
-    return call.result((convert(call.args[0].expr, STRING), Literal(pattern, STRING)), target)
+    return Literal(pattern, STRING)
+
+
+@_types("from_unixtime")
+def _from_unixtime(call: CallSite) -> Expr:
+    pattern = _pattern(call) if len(call) == 2 else Literal("yyyy-MM-dd HH:mm:ss", STRING)
+    return call.result((call.implied(0, BIGINT), pattern), STRING)
 
 
 @_types("unix_millis", "unix_seconds")

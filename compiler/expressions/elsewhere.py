@@ -17,11 +17,13 @@ _TYPES = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", 
           "timestamp")  # fmt: skip
 _SYNONYMS = {
     "arg_max": "max_by", "arg_min": "min_by", "argmax": "max_by", "argmin": "min_by", "array_agg": "collect_list",
-    "array_length": "size", "array_size": "size", "average": "avg", "btrim": "trim", "cardinality": "size",
-    "ceiling": "ceil", "char_length": "length", "character_length": "length", "collect": "collect_list",
-    "date_diff": "datediff", "dayofmonth": "day", "endswith": "ends_with",
+    "array_length": "size", "array_size": "size", "array_sort": "sort_array", "average": "avg",
+    "btrim": "trim", "cardinality": "size", "ceiling": "ceil", "char_length": "length", "character_length": "length",
+    "collect": "collect_list",
+    "date_diff": "datediff", "dayofmonth": "day", "endswith": "ends_with", "from_base64": "unbase64",
     "first_value": "first", "ifnull": "coalesce", "iff": "if", "iif": "if", "last_value": "last", "lcase": "lower",
-    "len": "length", "mean": "avg", "nvl": "coalesce", "row": "struct", "safe_divide": "try_divide",
+    "len": "length", "mean": "avg", "nvl": "coalesce", "regexp": "regexp_like", "regexp_matches": "regexp_like",
+    "regexp_split_to_array": "split", "rlike": "regexp_like", "row": "struct", "safe_divide": "try_divide",
     "startswith": "starts_with",
     "substr": "substring",
     "ucase": "upper",
@@ -30,7 +32,7 @@ _SYNONYMS = {
 
 _EVENT_TIME = "use `event_time()`: a result does not depend on when it is computed"
 _NO_POSITION = "no function gives the position of a text in another: `contains(text, part)` says whether it occurs"
-_NO_PATTERN = "there are no regular expressions but in `split`: use `like`, `contains`, `starts_with` or `ends_with`"
+_PATTERN = "write `regexp_extract(text, 'a(.)')`, which gives what the group matches first"
 _NO_TEXT = "nothing replaces it: `substring`, `concat`, `replace`, `upper`, `lower` and `trim` build texts"
 _NO_MATHS = "nothing replaces it: numbers have `+ - * / %`, `abs`, `round`, `floor` and `ceil`"
 _NO_FORMAT = "no function formats a time: write `cast(x as string)`, `year(x)`, `month(x)` or `date_trunc('month', x)`"
@@ -39,7 +41,7 @@ _NO_MONTHS = "nothing replaces it: add days with `date_add(x, 30)`, a duration w
 _NO_ARRAY = (
     "nothing replaces it: `explode STREAM by ARRAY as NAME` makes a row of each element, to filter or to aggregate"
 )
-_NO_MAP = "nothing replaces it: an element of a map is `m['key']`, the number of them `size(m)`"
+_NO_MAP = "nothing replaces it: an element of a map is `m['key']`, and `map_entries(m)` are all"
 _NO_CHANCE = "nothing replaces it: a result depends on the records alone, never on chance"
 _NO_AGGREGATE = (
     "nothing replaces it: an aggregate has `count`, `sum`, `avg`, `min`, `max` and `collect_list`, among others"
@@ -65,29 +67,28 @@ _HELPS = (
     ("now current_timestamp current_date current_time localtimestamp localtime unix_timestamp getdate sysdate "
      "systimestamp proctime rowtime curdate", _EVENT_TIME),
     ("instr position locate strpos charindex find_in_set index_of indexof", _NO_POSITION),
-    ("regexp_extract regexp_extract_all regexp_like regexp_matches regexp_substr regexp_count regexp_instr rlike "
-     "regexp regexp_split_to_array similar_to", _NO_PATTERN),
+    ("regexp_extract_all regexp_substr regexp_count regexp_instr", _PATTERN),
     ("lpad rpad repeat reverse initcap space format format_string printf format_number soundex levenshtein ascii chr "
      "overlay translate quote_literal mask splitpart initialcap", _NO_TEXT),
     ("pow power sqrt cbrt exp ln log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh cot pi e degrees "
-     "radians factorial rint bround bin conv width_bucket geo_distance", _NO_MATHS),
+     "radians factorial rint bround bin width_bucket geo_distance", _NO_MATHS),
     ("to_char strftime format_datetime format_date format_timestamp formatdatetime timestamptostring datetostring "
      "date_format dayname monthname", _NO_FORMAT),
     ("from_utc_timestamp to_utc_timestamp convert_timezone convert_tz timezone at_timezone to_timestamp_tz "
      "make_interval",
      _NO_ZONES),
     ("add_months months_between last_day next_day months years", _NO_MONTHS),
-    ("array_contains array_distinct array_sort sort_array array_max array_min slice array_position array_union "
+    ("array_max array_min array_position array_union "
      "array_intersect array_except array_remove arrays_zip arrays_overlap transform filter exists forall aggregate "
      "reduce zip_with sequence generate_series array_append array_prepend array_concat any all", _NO_ARRAY),
-    ("map_keys map_values map_entries map_from_arrays map_from_entries map_concat map_filter str_to_map split_to_map "
+    ("map_from_arrays map_from_entries map_concat map_filter str_to_map split_to_map "
      "as_map map_contains_key map create_map", _NO_MAP),
     ("rand random randn uuid gen_random_uuid monotonically_increasing_id shuffle", _NO_CHANCE),
     ("median mode percentile percentile_cont percentile_disc percentile_approx approx_percentile quantile "
      "approx_quantile stddev stddev_pop stddev_samp stdev corr covar_pop covar_samp skewness kurtosis histogram topk "
      "topkdistinct bit_and bit_or bit_xor", _NO_AGGREGATE),
     ("row_number rank dense_rank percent_rank ntile lag lead nth_value cume_dist", _NO_WINDOW),
-    ("crc32 sha sha1 base64 unbase64 hex unhex encode to_base64 from_base64 xxhash32 aes_encrypt", _NO_CODE),
+    ("crc32 sha sha1 base64 hex unhex encode to_base64 xxhash32 aes_encrypt", _NO_CODE),
     ("json_value json_query get_json_object json_extract json_extract_scalar json_extract_path json_extract_path_text "
      "extractjsonfield json_tuple parse_json variant_get json_get jsonb_extract_path_text json_unquote", _JSON),
     ("json_object json_build_object to_jsonb json_array json_build_array row_to_json to_json_string", _TO_JSON),
@@ -112,7 +113,6 @@ _HELPS = (
     ("any_value arbitrary", "write `first(x)` or `last(x)`"),
     ("latest_by_offset", "write `last(x)`: the last one by event time"),
     ("earliest_by_offset", "write `first(x)`: the first one by event time"),
-    ("from_unixtime", "write `timestamp_seconds(x)`, which is a timestamp"),
     ("strptime parse_timestamp parse_datetime stringtotimestamp",
      "write `to_timestamp(text, 'yyyy-MM-dd HH:mm:ss')`"),
     ("parse_date stringtodate", "write `to_date(text, 'yyyy-MM-dd')`"),
@@ -151,7 +151,6 @@ _HELPS = (
     ("to_unix_timestamp", "write `unix_seconds(x)` for a timestamp, `unix_seconds(to_timestamp(x))` for a text"),
     ("sha224 sha256 sha384 sha512", "write `sha2(x, 256)`"),
     ("named_struct struct_pack", "write `struct(x as a, y as b)`"),
-    ("regexp_replace", "write `replace(x, search, replacement)`: it takes a text, not a pattern"),
     ("get try_element_at nth", "write `a[i]`, from 0, or `element_at(a, i)`, from 1"),
     ("headers rowkey rowpartition rowoffset", "declare a column for it: the options of `kafka` say what it reads"),
     ("from_csv to_csv from_xml to_xml from_protobuf from_avro",

@@ -17,7 +17,8 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.diagnostics.suggest import nearest, renamed
 from vsc.compiler.diagnostics.wording import code, listed, named
-from vsc.compiler.expressions.catalogue import CallSite, typed_call
+from vsc.compiler.expressions.call_site import CallSite
+from vsc.compiler.expressions.catalogue import typed_call
 from vsc.compiler.expressions.coercion import can_cast, convert
 from vsc.compiler.expressions.doubts import Doubts
 from vsc.compiler.expressions.operators import (

@@ -56,7 +56,7 @@ _NAMES = {
     "\u00ad": "a soft hyphen",
 }
 _BITS = ("there are no operators on bits", "conditions are joined by `and` and `or`, texts by `||`")
-_PATTERNS = ("`~` is not an operator here", "there are no regular expressions: use `like` or `contains`")
+_PATTERNS = ("`~` is not an operator here", "write `regexp_like(text, 'regex')`")
 _OTHERS = {
     "~": _PATTERNS, "&": _BITS, "|": _BITS, "^": _BITS,
     "{": ("there are no braces in the language", "options stand in `(` and `)`, a variable is `${name}`"),

@@ -31,10 +31,10 @@ __all__ = ["explain"]
 
 _COMPARISONS = ("EQUAL", "LESSTHAN", "MORETHAN", "IS", "IN", "BETWEEN", "LIKE", "NOT")
 _COMPARISON_SIGNS = frozenset(["=", "<>", "!=", "<", "<=", ">", ">="])
-_NO_PATTERNS = "there are no regular expressions: use `like`, `starts_with`, `ends_with` or `contains`"
+_PATTERNS = "write `regexp_like(text, 'regex')`"
 _OTHER_OPERATORS = {
     "ilike": "compare in lower case: `lower(x) like 'a%'`",
-    **dict.fromkeys(("rlike", "regexp", "regexp_like", "similar", "glob", "matches"), _NO_PATTERNS),
+    **dict.fromkeys(("rlike", "regexp", "regexp_like", "similar", "glob", "matches"), _PATTERNS),
     "isnull": "write `x is null`",
     "notnull": "write `x is not null`",
     "div": "write `floor(x / y)`, or `cast(x / y as bigint)`",

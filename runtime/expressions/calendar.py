@@ -29,6 +29,7 @@ __all__ = [
     "parse_date",
     "parse_timestamp",
     "pattern_reader",
+    "pattern_writer",
     "timestamp_text",
     "truncated",
 ]
@@ -48,6 +49,9 @@ _TIMESTAMP = re.compile(
     _DATE + r"(?P<time>[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(?P<zone>.*))?)?)?\Z", re.DOTALL | re.ASCII
 )
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?\Z", re.ASCII)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTH_OF = {name.upper(): number for number, name in enumerate(_MONTHS, start=1)}
+_HALVES = ("AM", "PM")
 _DIGITS = {1: r"\d{1,19}", 2: r"\d{2}"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _YEAR_1 = date(1970, 1, 1).toordinal() - 1
@@ -128,9 +132,48 @@ def pattern_reader(pattern: str) -> Callable[[str], int | None]:
         if match is None:
             return None
         found = match.groupdict()
-        return _instant([*map(found.get, "yMd")], [*map(found.get, "HmsS")], (found.get("X") or "").upper())
+        hour, month = found.get("H"), found.get("M")
+        if "h" in found:
+            if not 1 <= int(found["h"]) <= 12:
+                return None
+            hour = str(int(found["h"]) % 12 + 12 * _HALVES.index(found["a"].upper()))
+        month = str(_MONTH_OF[month.upper()]) if month and month.isalpha() else month
+        day, time = (found.get("y"), month, found.get("d")), (hour, *map(found.get, "msS"))
+        return _instant(day, time, (found.get("X") or "").upper())
 
     return read
+
+
+def pattern_writer(pattern: str) -> Callable[[int], str]:
+    """The function that writes microseconds since the epoch by `pattern`."""
+    parts = parse_pattern(pattern)
+
+    def write(micros: int) -> str:
+        days, rest = divmod(micros, DAY)
+        year, month, day = civil(days)
+        hour, minute, second = rest // HOUR, rest // MINUTE % 60, rest // SECOND % 60
+        numbers = {"M": month, "d": day, "H": hour, "h": (hour + 11) % 12 + 1, "m": minute, "s": second}
+
+        def written(part: PatternPart) -> str:
+            match part.letter:
+                case "":
+                    return part.text
+                case "y":
+                    return f"{'+' * (year > 9999)}{'-' * (year < 0)}{abs(year):04d}"
+                case "M" if len(part.text) == 3:
+                    return _MONTHS[month - 1]
+                case "a":
+                    return _HALVES[hour // 12]
+                case "S":
+                    return f"{rest % SECOND:06d}".ljust(9, "0")[: len(part.text)]
+                case "X":
+                    return "Z"
+                case letter:
+                    return str(numbers[letter]).zfill(len(part.text))
+
+        return "".join(map(written, parts))
+
+    return write
 
 
 def _regex(part: PatternPart, adjacent: bool) -> str:
@@ -140,6 +183,10 @@ def _regex(part: PatternPart, adjacent: bool) -> str:
             return re.escape(part.text)
         case "y":
             return r"(?P<y>\d{4})" if adjacent else r"(?P<y>\d{4}|\+\d{5,9}|-\d{4,9})"
+        case "M" if len(part.text) == 3:
+            return rf"(?P<M>{'|'.join(_MONTHS)})"
+        case "a":
+            return rf"(?P<a>{'|'.join(_HALVES)})"
         case "S":
             return rf"(?P<S>\d{{1,{len(part.text)}}})"  # Spark reads up to as many digits as there are letters
         case "X":

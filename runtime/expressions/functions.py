@@ -10,13 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call, Expr, Literal
 from vsc.plan.functions import SHA2_BITS
 from vsc.plan.types import BINARY, ArrayType, Field, MapType, StructType
-from vsc.runtime.expressions import calendar, kernels, text, text_kernels, time_kernels
+from vsc.runtime.expressions import arrays, calendar, digits, kernels, regexes, text, text_kernels, time_kernels
 from vsc.runtime.expressions.failure import fail, null_for_failure, short
 from vsc.runtime.expressions.forms import Form, Kernel, Lazy, all_of, divisor_first, in_turn, seeing, stepwise
 from vsc.runtime.expressions.hashing import SEED, hasher
@@ -76,13 +75,6 @@ def _like(call: Call) -> Function:
     return lambda value, written: matches(value)
 
 
-def _split(call: Call) -> Function:
-    pattern = text.re2(str(_constant(call.args[1])))
-    if not pattern:
-        return lambda value, written, limit: text.characters(value, limit)
-    return lambda value, written, limit: text.split(pa.array([value]), pattern, limit)[0].as_py()
-
-
 def _md5(value: bytes) -> str:
     return hashlib.md5(value, usedforsecurity=False).hexdigest()
 
@@ -129,6 +121,11 @@ def _to_timestamp(call: Call) -> Function:
         return int(micros)
 
     return parse
+
+
+def _from_unixtime(call: Call) -> Function:
+    write = calendar.pattern_writer(str(_constant(call.args[1])))
+    return lambda seconds, written: write(instant(seconds * calendar.SECOND))
 
 
 def _to_date(call: Call) -> Function:
@@ -212,12 +209,15 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "add": Form(_arithmetic, kernels.arithmetic, stepwise),
     "and": LOGIC,
     "array": _same(lambda *items: list(items), kernels.array, seeing),
+    "array_contains": Form(arrays.contains),
+    "array_distinct": Form(arrays.distinct),
     "case": CASE,
     "ceil": _whole(np.ceil),
     "coalesce": COALESCE,
     "concat": Form(_concat, text_kernels.concat, all_of),
     "concat_ws": _same(text.limited(text.concat_ws), text_kernels.concat_ws, seeing),
     "contains": _same(lambda value, part: part in value, text_kernels.search(pc.match_substring)),
+    "conv": _same(digits.in_base),
     "date_add": _same(lambda days, more: _days(days + more), time_kernels.add_days(pc.add_checked)),
     "date_trunc": Form(_truncate, time_kernels.truncate),
     "datediff": _same(lambda end, start: _days(end - start), time_kernels.add_days(pc.subtract_checked)),
@@ -230,6 +230,7 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "eq": _COMPARISON,
     "floor": _whole(np.floor),
     "from_json": Form(lambda call: reader(call.type)),
+    "from_unixtime": Form(_from_unixtime, time_kernels.by_pattern_of_seconds),
     "ge": _COMPARISON,
     "get_field": Form(_field, kernels.get_field),
     "greatest": Form(_extreme, kernels.extreme(pc.max_element_wise), seeing),
@@ -246,6 +247,9 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "lower": _same(str.lower, text_kernels.case_of(pc.ascii_lower)),
     "lt": _COMPARISON,
     "ltrim": _trim(str.lstrip, pc.utf8_ltrim),
+    "map_entries": _same(lambda entries: list(entries.items())),
+    "map_keys": _same(list),
+    "map_values": _same(lambda entries: list(entries.values())),
     "md5": _same(_md5),
     "minute": _of_micros(lambda micros: micros // calendar.MINUTE % 60),
     "modulo": Form(_arithmetic, kernels.modulo, divisor_first),
@@ -255,14 +259,19 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "negate": Form(lambda call: negated(call.type), kernels.of_one),
     "not": _same(lambda value: not value, lambda call, args: pc.invert(*args)),
     "or": LOGIC,
-    "replace": _same(text.replace, text_kernels.replace),
     "quarter": _date_part(lambda days: (calendar.civil(days)[1] + 2) // 3, pc.quarter),
+    "regexp_extract": regexes.EXTRACT,
+    "regexp_like": regexes.LIKE,
+    "regexp_replace": regexes.REPLACE,
+    "replace": _same(text.replace, text_kernels.replace),
     "round": Form(_round, kernels.rounding),
     "rtrim": _trim(str.rstrip, pc.utf8_rtrim),
     "second": _of_micros(lambda micros: micros // calendar.SECOND % 60),
     "sha2": _same(_sha2),
     "size": _same(len, kernels.size),
-    "split": Form(_split, text_kernels.split),
+    "slice": _same(arrays.section),
+    "sort_array": Form(arrays.sorting),
+    "split": regexes.SPLIT,
     "starts_with": _same(lambda value, part: value.startswith(part), text_kernels.search(pc.starts_with)),
     "struct": _same(lambda *fields: fields, kernels.struct, seeing),
     "substring": _same(text.substring, text_kernels.substring),
@@ -275,6 +284,7 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "trim": _trim(str.strip, pc.utf8_trim),
     "try_divide": Form(_try_divide, kernels.try_divide, divisor_first),
     "try_to_timestamp": Form(_try_to_timestamp, time_kernels.by_pattern),
+    "unbase64": _same(digits.from_base64),
     "unix_millis": _of_micros(lambda micros: micros // (calendar.SECOND // 1000)),
     "unix_seconds": _of_micros(lambda micros: micros // calendar.SECOND),
     "upper": _same(str.upper, text_kernels.case_of(pc.ascii_upper)),

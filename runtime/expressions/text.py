@@ -8,9 +8,6 @@ from collections.abc import Callable
 from ctypes import c_float
 from typing import Any, TypeVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from vsc.runtime.expressions.failure import fail, short
 
 __all__ = [
@@ -21,9 +18,7 @@ __all__ = [
     "java_float",
     "like_matcher",
     "limited",
-    "re2",
     "replace",
-    "split",
     "substring",
 ]
 
@@ -33,11 +28,6 @@ MOST = 100_000_000
 """How many characters or bytes a text or binary may have that an expression makes."""
 _LIKE = re.compile(r"\\(.?)|(.)", re.DOTALL)
 """A piece of a ``like`` pattern: an escaped character, or another one."""
-_REGEX = re.compile(r"\\(.)|([][.*+|^-])|(.)", re.DOTALL)
-"""A piece of a regular expression: an escape, a character with a meaning, another one."""
-_CLASSES = {"d": "0-9", "s": r"\t\n\x0B\f\r ", "t": r"\t", "n": r"\n", "r": r"\r"}
-_NO_LINE_END = r"[^\n\r\x{85}\x{2028}\x{2029}]"
-"""What a dot is in Java."""
 
 
 def java_double(value: float) -> str:
@@ -181,31 +171,7 @@ def _check_length(length: int) -> None:
         fail("VALUE_TOO_LONG", f"the result has {length} characters or bytes, more than {MOST}")
 
 
-def re2(pattern: str) -> str:
-    """A regular expression of ``split`` as RE2 writes what Java means: it matches in linear time.
-
-    Of what the compiler lets through: characters, escapes, classes, ``.``, ``*``, ``+`` and ``|``.
-    """
-    written, in_class = [], False
-    for escape, special, plain in _REGEX.findall(pattern):
-        if escape:
-            known = _CLASSES.get(escape)
-            written.append(f"\\x{{{ord(escape):x}}}" if known is None else known if in_class else f"[{known}]")
-        elif plain:
-            written.append(f"\\x{{{ord(plain):x}}}")
-        else:
-            meant = {".": _NO_LINE_END, "]": r"\]"}
-            written.append(special if in_class else meant.get(special, special))
-            in_class = special == "[" or (in_class and special != "]")
-    return "".join(written)
-
-
-def split(texts: pa.Array, pattern: str, limit: int) -> pa.Array:
-    """The pieces of each text between the matches of `pattern`, of `re2`, at most `limit` if that is positive."""
-    return pc.split_pattern_regex(texts, pattern=pattern, max_splits=limit - 1 if limit > 0 else None)
-
-
 def characters(text: str, limit: int) -> list[str]:
-    """As `split` with an empty pattern: each character."""
+    """What ``split`` makes with an empty pattern: each character."""
     count = len(text) if limit <= 0 else min(limit, len(text))
     return [*text[: count - 1], text[count - 1 :]]

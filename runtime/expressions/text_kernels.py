@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call
 from vsc.plan.types import ArrayType
-from vsc.runtime.expressions import text
 from vsc.runtime.expressions.forms import Kernel, Uncertain, constant
 from vsc.runtime.expressions.text import MOST
 from vsc.runtime.values import arrow_type
@@ -52,16 +51,6 @@ def replace(call: Call, args: list[Any]) -> Any:
     if len(replacement) > len(search) and args[0].nbytes * len(replacement) > MOST * len(search):
         raise Uncertain
     return pc.replace_substring(args[0], pattern=search, replacement=replacement)
-
-
-def split(call: Call, args: list[Any]) -> Any:
-    """At a constant, but not an empty one."""
-    pattern, limit = constant(call.args[1]), constant(call.args[2])
-    if not pattern:
-        raise Uncertain
-    if set(pattern) & set("\\[.*+|"):
-        return text.split(args[0], text.re2(pattern), limit)
-    return pc.split_pattern(args[0], pattern=pattern, max_splits=limit - 1 if limit > 0 else None)
 
 
 def like(call: Call, args: list[Any]) -> Any:

@@ -108,3 +108,19 @@ def by_pattern(call: Call, args: list[Any]) -> Any:
     texts = pc.replace_substring_regex(args[0], pattern=rf"\A{regex}\z", replacement=iso)
     found = pc.cast(texts, pa.timestamp("us"))
     return found.cast(pa.date32()) if call.function == "to_date" else found.view(arrow_type(call.type))
+
+
+_CODES = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "hh": "%I", "mm": "%M", "ss": "%S"}
+_FIRST_SECOND, _LAST_SECOND = -30610224000, 253402300799  # the years 1000 to 9999
+
+
+def by_pattern_of_seconds(call: Call, args: list[Any]) -> Any:
+    """``from_unixtime`` by a pattern of numbers of one width."""
+    parts = parse_pattern(constant(call.args[1]))
+    if any(part.letter and part.text not in _CODES for part in parts):
+        raise Uncertain
+    seconds = numbers(args[0])
+    if len(seconds) and not _FIRST_SECOND <= seconds.min() <= seconds.max() <= _LAST_SECOND:
+        raise Uncertain
+    codes = (_CODES[part.text] if part.letter else part.text.replace("%", "%%") for part in parts)
+    return pc.strftime(args[0].cast(pa.timestamp("s")), format="".join(codes), locale="C")

@@ -22,10 +22,18 @@ Every function of the language means what it means in Spark SQL in ANSI mode. Un
 if an argument is null. What *fails* on a row stops the query, or drops the row with `vsc run --on-error drop`: see
 [expressions](language.md#expressions). Text is cast to what a function takes, as in Spark, and may fail in that.
 
-A call also fails if it would make a text or binary of more than 100 million characters or bytes. A match of `like` or
-`split` takes time in proportion to the text, whatever the pattern. Unlike in Spark, a date or timestamp out of range
-fails where Spark wraps around or takes the last one there is: in `cast`, `date_add`, `datediff`. In `from_json` it is
-null, and so is JSON that is nested more than 200 deep. Half an emoji (`"\\ud83d"`) is read as `?`, as in Spark.
+A call also fails if it would make a text or binary of more than 100 million characters or bytes. Unlike in Spark, a
+date or timestamp out of range fails where Spark wraps around or takes the last one there is: in `cast`, `date_add`,
+`datediff`, `from_unixtime`. In `from_json` it is null, and so is JSON that is nested more than 200 deep. Half an emoji
+(`"\\ud83d"`) is read as `?`, as in Spark.
+
+A *regex* is a constant, and means what it means in Java. It takes time in proportion to the text, whatever the pattern,
+and so does `like`: RE2 matches it. So it has what both have: `[...]`, `(...)`, `(?:...)`, `|`, `*`, `+`, `?`, `{n,m}`,
+the same with `?` behind them, `.`, `^`, `$`, `\\d \\w \\s \\A \\z`, escapes of characters, and `(?i)` in front of the
+whole, for ASCII letters. Refused are references to groups, what looks ahead or behind, a repeated part that can be
+empty, and in `split` and `regexp_replace` also `$` and a pattern that can match nothing.
+
+A *pattern* of times has `yyyy M MM MMM d dd H HH h hh a m mm s ss S X XXX`, text in single quotes, and punctuation.
 
 `python -m tools.docs.functions` writes this page from the catalogue.
 """

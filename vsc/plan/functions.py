@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from vsc.plan.record import record
-from vsc.plan.types import BOOLEAN, DATE, INT, STRING, TIMESTAMP, ScalarType
+from vsc.plan.types import BINARY, BOOLEAN, DATE, INT, STRING, TIMESTAMP, ScalarType
 
 __all__ = [
     "AGGREGATES",
@@ -85,16 +85,22 @@ TOPICS: dict[str, tuple[Function, ...]] = {
         Function("concat(value, ...)", "the values joined: texts, binaries or arrays"),
         Function("concat_ws(separator, value, ...)", "the texts, or texts of arrays, joined by it; nulls are left out"),
         Function("contains(text, part)", "whether `part` occurs in the text", "", (STRING, STRING), BOOLEAN),
+        Function("conv(text, from, to)", "the number's digits in another base, 2 to 36; signed if `to` is negative",
+                 "overflow", (STRING, INT, INT), STRING),
         Function("ends_with(text, part)", "whether the text ends with `part`", "", (STRING, STRING), BOOLEAN),
         Function("length(text)", "the number of characters, or of a binary's bytes"),
         Function("lower(text)", "the text in lower case", "", (STRING,), STRING),
         Function("ltrim(text)", "the text without blanks at its start", "", (STRING,), STRING),
+        Function("regexp_extract(text, 'regex' [, group])", "what the group matches first, 1 without one; or ''"),
+        Function("regexp_like(text, 'regex')", "whether the regular expression matches a part of the text"),
+        Function("regexp_replace(text, 'regex', 'replacement')", "the text with each match replaced; `$1` is a group"),
         Function("replace(text, search [, replacement])", "the text with each `search` replaced, or removed"),
         Function("rtrim(text)", "the text without blanks at its end", "", (STRING,), STRING),
         Function("split(text, 'regex' [, limit])", "the parts between matches, at most `limit`, as an array"),
         Function("starts_with(text, part)", "whether the text begins with `part`", "", (STRING, STRING), BOOLEAN),
         Function("substring(text, position [, length])", "the part from `position`: 1 is the first, -1 the last"),
         Function("trim(text)", "the text without blanks at its ends", "", (STRING,), STRING),
+        Function("unbase64(text)", "the binary that the text is in base 64", "text that is not", (STRING,), BINARY),
         Function("upper(text)", "the text in upper case", "", (STRING,), STRING),
     ),
     "Time": (
@@ -104,6 +110,7 @@ TOPICS: dict[str, tuple[Function, ...]] = {
         Function("day(date)", "the day of the month", "", (DATE,), INT),
         Function("dayofweek(date)", "the day of the week, 1 (Sunday) to 7", "", (DATE,), INT),
         Function("event_time([table])", "the record's event time; or from when a join's row is valid", "overflow"),
+        Function("from_unixtime(seconds [, 'pattern'])", "the time that long after 1970 as text", "overflow"),
         Function("hour(timestamp)", "the hour, 0 to 23", "", (TIMESTAMP,), INT),
         Function("minute(timestamp)", "the minute, 0 to 59", "", (TIMESTAMP,), INT),
         Function("month(date)", "the month, 1 to 12", "", (DATE,), INT),
@@ -120,10 +127,18 @@ TOPICS: dict[str, tuple[Function, ...]] = {
     ),
     "Arrays, maps, structs and JSON": (
         Function("array([element, ...])", "the array of these elements"),
+        Function("array_contains(array, value)", "whether an element is equal; null if not, but an element is null"),
+        Function("array_distinct(array)", "the array without repeated elements"),
         Function("element_at(array or map, index or key)",
                  "the element: 1 is the first, -1 the last; or the key's value, null if none", "no such element"),
         Function("from_json(text, 'schema')", "the JSON's content in this schema, null where it does not fit"),
+        Function("map_entries(map)", "the entries, an array of `struct<key, value>`"),
+        Function("map_keys(map)", "the keys"),
+        Function("map_values(map)", "the values"),
         Function("size(array or map)", "the number of elements"),
+        Function("slice(array, start, length)", "the elements from `start`: 1 is the first, -1 the last",
+                 "a `start` of 0, a negative length"),
+        Function("sort_array(array [, ascending])", "the array in order; nulls first, or last if not `ascending`"),
         Function("struct(value [as name], ...)", "the struct of these values; `col2` is the second without a name"),
         Function("to_json(array or map or struct)", "the value as JSON"),
     ),
@@ -206,9 +221,11 @@ SHA2_BITS = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha
 
 _WIDTHS = {
     "y": {4},
-    "M": {1, 2},
+    "M": {1, 2, 3},
     "d": {1, 2},
     "H": {1, 2},
+    "h": {1, 2},
+    "a": {1},
     "m": {1, 2},
     "s": {1, 2},
     "S": set(range(1, 10)),
@@ -229,9 +246,9 @@ class PatternPart:
 def parse_pattern(pattern: str) -> tuple[PatternPart, ...]:
     """The parts of a date pattern (``yyyy-MM-dd HH:mm:ss``), a subset of Java's ``DateTimeFormatter``.
 
-    It knows ``yyyy M MM d dd H HH m mm s ss S..SSSSSSSSS X XXX``, text in single quotes and punctuation. Raises a
-    ValueError that names the first other piece, or a letter that occurs twice: vsc does not promise to agree with Spark
-    about those.
+    It knows ``yyyy M MM MMM d dd H HH h hh a m mm s ss S..SSSSSSSSS X XXX``, text in single quotes and punctuation.
+    Raises a ValueError that names the first other piece, or a letter that occurs twice: vsc does not promise to agree
+    with Spark about those. `h` and `a` need each other.
     """
     parts: list[PatternPart] = []
     seen: set[str] = set()
@@ -254,4 +271,12 @@ def parse_pattern(pattern: str) -> tuple[PatternPart, ...]:
         at = piece.end()
     if not seen:
         raise ValueError("a pattern without letters")
+    if "h" in seen and "a" not in seen:
+        raise ValueError("the pattern letter 'h' without 'a', morning or afternoon")
+    if "a" in seen and ("h" not in seen or "H" in seen):
+        raise ValueError(
+            "the pattern letter 'a' without 'h', the hour from 1 to 12"
+            if "h" not in seen
+            else "the pattern letters 'h' and 'H' together"
+        )
     return tuple(parts)

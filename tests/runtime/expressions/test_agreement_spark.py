@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -100,6 +101,6 @@ def test_the_same_failures(table: Table) -> None:
                 try:
                     wrong.append(f"{text}: ours fails on row {row}, spark gives {table.values([expr], [row])}")
                 except Exception as error:
-                    assert "SQLSTATE" in str(error) or "overflow" in str(error), (text, str(error)[:300])
+                    assert re.search("SQLSTATE|overflow|4-byte ending|enough valid bits|ending byte", str(error)), text
     table.session.sparkContext.setLogLevel("ERROR")
     assert not wrong, "\n".join(wrong)

@@ -70,7 +70,10 @@ cast(d as double); cast(i as decimal(12,2)); cast(l as decimal(20,0)); cast(d as
 cast(d as decimal(11,2)); cast(q as timestamp); cast(t as date); cast(i as boolean)
 case when b then l + 1 when c then i else k end; if(k = 0, 0, i / k); coalesce(i, k, 0); coalesce(i / k, 0)
 concat_ws('-', s, p); concat_ws(p, s, n); concat_ws('', s, 'x', i); replace(s, 'a', '%'); replace(s, '', 'x')
-split(s, 'a'); split(s, ' ', 2); split(s, 'a', 1); split(s, '[a]'); s like 'a%'; s like '%_b'; s like '%\\%%'
+split(s, 'a'); split(s, ' ', 2); split(s, 'a', 1); split(s, '[a]')
+regexp_like(s, '[a-c]$'); regexp_extract(s, '(a)(.)', 2); regexp_extract(s, '.*$', 0); regexp_replace(s, '[^a]', '-$0')
+from_unixtime(m); from_unixtime(l, 'HH dd.MM.yyyy'); sort_array(ai); array_contains(ai, k); map_keys(ms)
+unbase64(s); conv(n, 10, 2); s like 'a%'; s like '%_b'; s like '%\\%%'
 abs(d); -d; abs(e); ceil(g); floor(h); ceil(f); floor(i); ceil(d); try_divide(g, h); try_divide(i, k)
 round(g, 2); round(h); round(g, 15); round(f, 1); round(d, 1); round(d); round(d, 5); round(e, 3); round(i, 1)
 greatest(i, k, 3); least(s, p); greatest(g, h); least(d, e); greatest(q, q + 1); least(b, c); greatest(x, x)
@@ -104,7 +107,10 @@ HARMLESS = [2, 1, 0, 4]
         "k in (1, 2)", "concat_ws('-', s, 'x')",
         "case when k <> 0 then 6 / k else 0 end", "coalesce(k, 7)", "cast(k as bigint) + m", "cast(d as double) * h",
         "round(i / 7, 1)", "round(d, 1)", "ceil(i / 2)", "abs(d)", "-d", "greatest(k, 2)", "try_divide(g, h)",
-        "replace(s, 'a', 'b')", "split(s, ',')", "s like 'a%'", "date_add(q, k)", "datediff(q, q)", "cast(d as bigint)",
+        "replace(s, 'a', 'b')", "split(s, ',')", "regexp_like(s, 'a$')", "regexp_extract(s, '^(a|b)', 1)",
+        "regexp_extract(s, 'a$|b', 0)",
+        "regexp_replace(s, '[ab]', '$0-')", "from_unixtime(m, 'dd.MM.yyyy HH:mm')", "s like 'a%'",
+        "date_add(q, k)", "datediff(q, q)", "cast(d as bigint)",
         "date_trunc('month', t)", "cast(q as string)", "cast(t as string)", "cast(d as string)", "array(k)[0]",
         "cast(i / 7 as decimal(12,2))", "cast(d as decimal(12,1))", "cast(cast(q as string) as date)", "array(k, 1)",
         "cast(cast(t as string) as timestamp)", "cast('1' || k as double)", "cast('1' || k as decimal(9,2))",
