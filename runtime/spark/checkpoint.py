@@ -27,14 +27,13 @@ import uuid
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
 from vsc.changes import Change
 from vsc.plan import Clock, Plan, dump
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.control import DRAIN, START, WAKE
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.hadoop import Files, usable
@@ -50,6 +49,11 @@ _FIRST = "0-start.txt"
 _EPOCHS, _INPUTS, _BACK = "vsc/epochs", "vsc/inputs", "vsc/back"
 _log = logging.getLogger(__name__)
 _SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
+
+
+class _Sink(Protocol):
+    def back_to(self, epoch: int) -> None:
+        """Forgets what epochs after that one wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +186,7 @@ class Checkpoint:
                 except CheckpointError as error:
                     yield epoch, error
 
-    def go_back(self, sinks: Sequence[EpochSink], epoch: int | None) -> None:
+    def go_back(self, sinks: Sequence[_Sink], epoch: int | None) -> None:
         """Goes back to the state after `epoch`, or to where a run that has ended was going; None and nowhere: does
         nothing. What came later is forgotten, here and in the sinks.
 

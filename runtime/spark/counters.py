@@ -16,7 +16,7 @@ from vsc.runtime.metrics import BadRow, Metrics
 from vsc.runtime.operators.source.rows import EventTimes
 from vsc.runtime.operators.views import StoreInfo
 from vsc.runtime.spark.digest import combined
-from vsc.runtime.spark.epoch_files import Tally
+from vsc.runtime.spark.tally import Tally
 from vsc.runtime.spark.wire import CONTROL, WireRow
 
 __all__ = ["EpochReport", "StateSize", "StoreState", "TaskCounters", "state_name"]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
@@ -20,11 +22,13 @@ from vsc.runtime.spark.claim import Claim
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.delivery import Delivery
+from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.gone_files import GoneFiles
 from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.output import Output
-from vsc.runtime.spark.pace import Pacer
+from vsc.runtime.spark.pacer import Pacer
 from vsc.runtime.spark.refusals import Refusals
+from vsc.runtime.spark.tally import Tally
 from vsc.runtime.spark.topics import Topics
 from vsc.runtime.spark.wire import CONTROL
 
@@ -100,7 +104,7 @@ class EpochWriter:
             return found
 
         output = self._output(batch.observe(seen, payloads))
-        sink.write(output, epoch, lambda: report().rows(sink.id))
+        _write(sink, output, epoch, lambda: report().rows(sink.id))
         return report()
 
     def _kept(self, batch: DataFrame, epoch: int) -> EpochReport:
@@ -118,11 +122,22 @@ class EpochWriter:
             output = self._output(kept)
             before = [sink for sink in self.sinks if not self.refusals.takes(sink.id)]
             for sink in before:  # what one sink is refused another one writes
-                sink.write(output, epoch, partial(report.rows, sink.id))
+                _write(sink, output, epoch, partial(report.rows, sink.id))
             refused = [(sink.id, sink.refused(epoch)) for sink in before if sink.keeps_refused]
             output = self._output(self.refusals.joined(kept, report, refused))
             for sink in (sink for sink in self.sinks if self.refusals.takes(sink.id)):
-                sink.write(output, epoch, partial(report.rows, sink.id))
+                _write(sink, output, epoch, partial(report.rows, sink.id))
             return report
         finally:
             kept.unpersist()
+
+
+def _write(sink: EpochSink, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
+    """Has the sink write; what Spark raises, in the user's words if the sink can tell."""
+    try:
+        sink.write(output, epoch, rows)
+    except (PySparkException, Py4JJavaError) as error:
+        failure = sink.failure(error)
+        if failure is None:
+            raise
+        raise translated(error) or failure from error

@@ -29,8 +29,9 @@ from typing import TypeAlias
 from vsc.plan.words import counted
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.hadoop import Files, is_hidden
+from vsc.runtime.spark.tally import Tally
 
-__all__ = ["MARK", "EpochFiles", "Tally"]
+__all__ = ["MARK", "EpochFiles"]
 
 LIST_FORMAT = 1
 MARK = 16
@@ -45,25 +46,6 @@ _DIGITS = re.compile(r"(\d+)")
 
 Writer: TypeAlias = Callable[[str], Mapping[int, int]]
 """Writes files into a folder; returns the number of files, at least, that each of Spark's tasks has written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What an epoch gives a sink: how many rows, and their digest (see `vsc.runtime.spark.digest`)."""
-
-    count: int
-    digest: int
-
-    def differs(self, now: Tally, place: str, epoch: int, again: str) -> SinkError:
-        """The error of a sink that has written this for an epoch that gives it `now`; `again` writes it once more."""
-        what = f"{self.count} rows, now it has {now.count}"
-        if self.count == now.count:
-            what = f"other content in its {now.count} rows"
-        return SinkError(
-            f"{place}: epoch {epoch} was written before with {what}",
-            "its input, the options or vsc itself have changed in between: restore what was there; or, to have the "
-            f"epoch written again, {again}",
-        )
 
 
 @dataclass(frozen=True, slots=True)

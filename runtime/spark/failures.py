@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 
 import vsc.runtime.errors as errors
 from vsc.runtime.errors import CheckpointError, SourceError, StateError, VscRuntimeError
@@ -13,7 +17,7 @@ from vsc.runtime.spark.file_errors import read_error
 from vsc.runtime.spark.running_query import QueryFailedError
 from vsc.runtime.spark.spark_logs import SparkLogs
 
-__all__ = ["explained", "translated"]
+__all__ = ["explained", "translated", "translating"]
 
 _OWN = re.compile(
     r"(?:vsc\.)?runtime\.errors\.(\w+): \[VSC\d+\] (.+?)(?:\n  help: (.+?))?(?=\n\s*\n|\n\S|\n\s+at |\n SQLSTATE|\Z)",
@@ -43,6 +47,18 @@ def translated(error: BaseException, places: Sequence[Place] = ()) -> VscRuntime
         kind = getattr(errors, quoted.group(1), VscRuntimeError)
         return kind(_line(quoted.group(2)), None if quoted.group(3) is None else _line(quoted.group(3)))
     return read_error(text, _innermost(text)) or _known(text, places)
+
+
+@contextmanager
+def translating() -> Iterator[None]:
+    """What Spark raises inside of this, `translated`; as it is if it is not recognized."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        found = translated(error)
+        if found is None:
+            raise
+        raise found from None
 
 
 def explained(error: BaseException, logs: SparkLogs, places: Sequence[Place] = ()) -> VscRuntimeError | None:

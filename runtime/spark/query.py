@@ -36,7 +36,7 @@ from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.delivery import delivery
 from vsc.runtime.spark.disks import places_of
 from vsc.runtime.spark.epoch import EpochWriter
-from vsc.runtime.spark.failures import explained
+from vsc.runtime.spark.failures import explained, translating
 from vsc.runtime.spark.gone_files import GoneFiles
 from vsc.runtime.spark.hadoop import default_is_local
 from vsc.runtime.spark.job import Run, Time, as_text, clock_of, ends, idle_ms, spark_trigger
@@ -45,7 +45,8 @@ from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.moved import follow_logs, follow_schemas
 from vsc.runtime.spark.observed import observed
-from vsc.runtime.spark.pace import PROPERTY, Pacer
+from vsc.runtime.spark.pace import PROPERTY
+from vsc.runtime.spark.pacer import Pacer
 from vsc.runtime.spark.pipeline import pipeline
 from vsc.runtime.spark.preflight import check
 from vsc.runtime.spark.progress import Tracker
@@ -274,7 +275,8 @@ def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, wr
     folders = LocalFolders(None if job.local_dir is None else os.path.abspath(job.local_dir), opened.id, new_run())
     # Executors need no secrets: they get the plan as it was compiled.
     with configured(spark, query_configuration(opened.partitions, opened.files.is_local)):
-        take_sources(spark, resolved, opened.kept, opened.begun)
+        with translating():
+            take_sources(spark, resolved, opened.kept, opened.begun)
         frame = pipeline(
             spark, job.plan, resolved, opened.control, opened.kept, opened.partitions, job.options, folders
         )

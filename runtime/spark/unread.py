@@ -5,7 +5,7 @@ Spark keeps that to itself, so it is read from the fields of its sources, which 
 do: only Spark knows what it will bring in this run. Files without a byte do not count, as nothing comes of them, not
 even a task.
 
-Not for deciding who waits for whom: that is `vsc.runtime.spark.pace`. Driver only.
+Not for deciding who waits for whom: that is `vsc.runtime.spark.pacer`. Driver only.
 """
 
 from __future__ import annotations

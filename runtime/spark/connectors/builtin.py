@@ -14,11 +14,11 @@ from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.records import Batch, processing_order
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
-from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.source_columns import TIME
 from vsc.runtime.spark.table_text import table_text
+from vsc.runtime.spark.tally import Tally
 
 __all__ = ["Console", "Memory", "Noop", "Rate"]
 

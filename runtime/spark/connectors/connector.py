@@ -8,12 +8,12 @@ from typing import ClassVar
 from pyspark.sql import DataFrame, SparkSession
 
 from vsc.plan.nodes import Node, Sink
-from vsc.runtime.errors import SinkError, SourceError
-from vsc.runtime.spark.epoch_files import Tally
+from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import Output, written_columns
 from vsc.runtime.spark.refusals import RefusedRow
 from vsc.runtime.spark.source_columns import RowReader
+from vsc.runtime.spark.tally import Tally
 
 __all__ = ["ONLY_NEW", "Connector", "EpochSink", "TableSink", "way_back"]
 
@@ -58,6 +58,10 @@ class EpochSink:
         raises if the epoch is refused: nothing may be seen of it before.
         """
         raise NotImplementedError
+
+    def failure(self, error: Exception) -> VscRuntimeError | None:
+        """What an exception of Spark's in `write` amounts to, if nothing more is known of it; None to leave it."""
+        return None
 
     def refused(self, epoch: int) -> Sequence[RefusedRow]:
         """The rows of a written epoch that the target refused: the same each time the epoch runs."""

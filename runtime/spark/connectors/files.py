@@ -23,11 +23,12 @@ from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSin
 from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, orc_files, parquet_files
 from vsc.runtime.spark.connectors.text_rows import check_text, text_reader, text_rows
 from vsc.runtime.spark.ddl import quoted
-from vsc.runtime.spark.epoch_files import MARK, EpochFiles, Tally
+from vsc.runtime.spark.epoch_files import MARK, EpochFiles
 from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
 from vsc.runtime.spark.options import Options, refuse
 from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.source_columns import CORRUPT, RowReader
+from vsc.runtime.spark.tally import Tally
 from vsc.runtime.spark.zones import check_zone
 
 __all__ = ["FilesConnector"]

@@ -13,8 +13,6 @@ from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -31,7 +29,6 @@ from vsc.runtime.spark.connectors.jdbc_table import Table, found_table, identifi
 from vsc.runtime.spark.connectors.jdbc_types import TableColumn, as_json, created_type
 from vsc.runtime.spark.connectors.snapshot import ROWS_A_FILE, kept_rows, take_once
 from vsc.runtime.spark.ddl import ddl
-from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.source_columns import BAD, TIME
 from vsc.runtime.values import brief, from_python, to_array
@@ -65,14 +62,8 @@ class Jdbc(Connector):
             columns = tuple((c.name, c.type, table.columns[c.name]) for c in node.source.columns if c.name in read)
             names = [*((name, type) for name, type, _ in columns), (BAD, "string")]
             fetch = _Fetch(database, table.sql, options.place, columns)
-            try:
-                rows = spark.range(0, 1, 1, 1).mapInArrow(fetch, ddl(names))
-                rows.write.option("maxRecordsPerFile", ROWS_A_FILE).parquet(path)
-            except (PySparkException, Py4JJavaError) as error:
-                found = translated(error)
-                if found is None:
-                    raise
-                raise found from None
+            rows = spark.range(0, 1, 1, 1).mapInArrow(fetch, ddl(names))
+            rows.write.option("maxRecordsPerFile", ROWS_A_FILE).parquet(path)
 
         take_once(spark, options, begun, write)
 

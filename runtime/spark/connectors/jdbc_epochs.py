@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from vsc.runtime.spark.connectors.jdbc_table import Table, identifier
-from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.refusals import RefusedRow
+from vsc.runtime.spark.tally import Tally
 
 if TYPE_CHECKING:
     import psycopg

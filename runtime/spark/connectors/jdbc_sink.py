@@ -32,10 +32,10 @@ from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_epochs import RefusedRows, WrittenEpochs
 from vsc.runtime.spark.connectors.jdbc_merge import Merge, is_refusal, merged, together
 from vsc.runtime.spark.connectors.jdbc_table import Table, create_table, found_table, identifier
-from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import Handed, Output
 from vsc.runtime.spark.refusals import RefusedRow
+from vsc.runtime.spark.tally import Tally
 
 if TYPE_CHECKING:
     import psycopg

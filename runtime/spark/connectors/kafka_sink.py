@@ -34,10 +34,10 @@ from vsc.runtime.spark.connectors.kafka_client import client_settings
 from vsc.runtime.spark.connectors.kafka_epochs import create_epochs
 from vsc.runtime.spark.connectors.kafka_layout import Layout, Part, key_format, layout
 from vsc.runtime.spark.connectors.kafka_transaction import Transaction, forget_after
-from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.json_written import is_written, written
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import CHANGE, TIMESTAMP, Handed, Output
+from vsc.runtime.spark.tally import Tally
 from vsc.runtime.values import arrow_type
 
 __all__ = ["KafkaSink", "to_json"]

@@ -17,16 +17,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from vsc.plan.nodes import Node, Sink
 from vsc.plan.types import TIMESTAMP
-from vsc.runtime.errors import LakeTableError, SinkError
+from vsc.runtime.errors import LakeTableError, SinkError, VscRuntimeError
 from vsc.runtime.spark.connectors.connector import TableSink
 from vsc.runtime.spark.connectors.lake_history import History, kept
 from vsc.runtime.spark.connectors.lake_merge import AT, CHANGE, Target, appended, place, upserted
-from vsc.runtime.spark.connectors.lake_table import LakeTable
+from vsc.runtime.spark.connectors.lake_table import LakeTable, lake_error
 from vsc.runtime.spark.connectors.table_types import columns_by_name, misfits
-from vsc.runtime.spark.epoch_files import Tally
-from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.session import configured
+from vsc.runtime.spark.tally import Tally
 
 __all__ = ["LakeSink"]
 
@@ -94,6 +93,10 @@ class LakeSink(TableSink):
                 self._again(error, attempt)
         self._newest = epoch
 
+    def failure(self, error: Exception) -> VscRuntimeError:
+        """That the table cannot be used."""
+        return lake_error(self._table, error)
+
     def back_to(self, epoch: int) -> None:
         """Has later epochs count as not written, so that they are written again. The rows themselves stay."""
         if self._table.open(self._spark) is None:
@@ -128,11 +131,7 @@ class LakeSink(TableSink):
             ) from error
         if attempt + 1 < _ATTEMPTS and _CONFLICT.search(str(error)):
             return
-        found = translated(error)
-        if found is None:
-            with self._table.usable():
-                raise error
-        raise found from error
+        raise error
 
     def _last(self, spark: SparkSession) -> int | None:
         """The newest epoch of which the table has rows."""

@@ -29,7 +29,8 @@ from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.delivery import delivery
 from vsc.runtime.spark.later_stage import BATCH_ID, LaterStageTask, _SparkBlobs
 from vsc.runtime.spark.local_folder import LocalFolders, opened
-from vsc.runtime.spark.pace import PROPERTY, Pace, Pacer
+from vsc.runtime.spark.pace import PROPERTY, Pace
+from vsc.runtime.spark.pacer import Pacer
 from vsc.runtime.spark.protocol import Manifest, PartitionState
 from vsc.runtime.spark.seeds import SEED, packed
 from vsc.runtime.spark.source_columns import PART

@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 
 from vsc.runtime.errors import SinkError
-from vsc.runtime.spark.epoch_files import EpochFiles, Tally
+from vsc.runtime.spark.epoch_files import EpochFiles
+from vsc.runtime.spark.tally import Tally
 
 ASIDE = "_vsc-abcd-0"
 EPOCHS = {0: ["a", "b"], 1: [], 2: ["c"], 3: ["d", "e"]}
