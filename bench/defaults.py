@@ -23,7 +23,7 @@ from bench.comparisons.stream_table_join import rows
 from bench.processes import cpu_seconds
 from bench.workload import Workload
 from vsc.runtime.spark.connectors.file_rows import MAX_BYTES
-from vsc.runtime.spark.wire import ROWS_A_BATCH
+from vsc.runtime.spark.exchange.wire import ROWS_A_BATCH
 
 WORKLOAD = Workload(table=200_000, batch=100_000, warm_up=0, measured=16, files=1)
 _TOPOLOGY = """
@@ -39,7 +39,7 @@ stream priced = left join payments with rates on currency select id, amount, pai
 sink priced to noop ();
 """
 _RUN = (
-    "import sys; from vsc.runtime.spark import session; session.ROWS_A_BATCH = int(sys.argv.pop(1)); "
+    "import sys; from vsc.runtime.spark.session import session; session.ROWS_A_BATCH = int(sys.argv.pop(1)); "
     "from vsc.cli import main; sys.exit(main(sys.argv[1:]))"
 )
 """``vsc run`` with another number of rows in the Arrow batches that Spark hands to Python; no option sets that."""

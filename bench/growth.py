@@ -20,7 +20,7 @@ from bench.workload import FILES_A_BATCH
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from vsc.runtime.spark.counters import EpochReport
+    from vsc.runtime.spark.exchange.counters import EpochReport
 
 __all__ = ["AHEAD", "EPOCHS", "PAIRS", "WARM_UP", "Fed", "growth"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from vsc.runtime.spark.counters import EpochReport
+    from vsc.runtime.spark.exchange.counters import EpochReport
 
 __all__ = ["Measured", "measure_frame", "measure_library", "measure_topology", "session", "stream", "vsc_session"]
 
@@ -85,8 +85,8 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
 
 def vsc_session(name: str) -> SparkSession:
     """The same session with the settings that ``vsc run`` gives its sessions."""
-    from vsc.runtime.spark.local_files import use_local_files
-    from vsc.runtime.spark.session import local_jvm, local_settings
+    from vsc.runtime.spark.session.local_files import use_local_files
+    from vsc.runtime.spark.session.session import local_jvm, local_settings
 
     with local_jvm():
         spark = session(name, local_settings())

@@ -26,8 +26,8 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.records import Batch, Order, Origin
-from vsc.runtime.spark.local_folder import opened
-from vsc.runtime.spark.protocol import Manifest, PartitionState, snapshot_chunks
+from vsc.runtime.spark.state.local_folder import opened
+from vsc.runtime.spark.state.protocol import Manifest, PartitionState, snapshot_chunks
 
 __all__ = ["FACTORS", "Size", "floors", "lines", "measure"]
 

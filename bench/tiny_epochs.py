@@ -139,8 +139,8 @@ def _child(peer: str, folder: Path, partitions: int) -> dict[str, Tiny]:
         cold, warm = (_times(_count(spark, folder, run)) for run in ("cold", "warm"))
         return {COUNT: replace(warm, first=cold.first)}
     from vsc.compiler import compile_topology
-    from vsc.runtime.spark.job import Run
-    from vsc.runtime.spark.query import Opened, start_query
+    from vsc.runtime.spark.base.job import Run
+    from vsc.runtime.spark.query.start import Opened, start_query
 
     spark = vsc_session("tiny")
     found: dict[str, Tiny] = {}

@@ -26,7 +26,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSp
 from servers.jars import broker_jars
 from servers.missing import program
 from servers.ports import free_port
-from vsc.runtime.spark.connectors.kafka_client import quiet
+from vsc.runtime.spark.connectors.kafka.client import quiet
 
 __all__ = ["Broker", "Record"]
 

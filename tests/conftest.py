@@ -90,8 +90,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable  # else Spark's workers are the first python3 on the PATH
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from servers.jars import connector_jars, lake_jars
-    from vsc.runtime.spark.local_files import use_local_files
-    from vsc.runtime.spark.session import local_settings
+    from vsc.runtime.spark.session.local_files import use_local_files
+    from vsc.runtime.spark.session.session import local_settings
 
     session = (
         SparkSession.builder.master("local[2]")

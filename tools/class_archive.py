@@ -40,7 +40,7 @@ def _run_examples(folder: Path) -> Any:
     from pyspark.sql import SparkSession
 
     import vsc
-    from vsc.runtime.spark.session import local_settings
+    from vsc.runtime.spark.session.session import local_settings
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.local.dir", str(folder)).config(map={**local_settings()}).getOrCreate()

@@ -68,9 +68,9 @@ def feed(folder: Path, numbers: range) -> None:
 
 def half_run(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """The checkpoint ``folder/ck`` of a query that has read half of its input; the variables of its topology."""
-    from vsc.runtime.spark.checkpoint import Checkpoint
+    from vsc.runtime.spark.base.options import resolve_plan
+    from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
     from vsc.runtime.spark.connectors.registry import make_sinks
-    from vsc.runtime.spark.options import resolve_plan
 
     feed(folder, range(FILES))
     plan, variables = compiled(TOPOLOGY), {"in": str(folder / "in"), "out": str(folder / "out")}

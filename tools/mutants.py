@@ -54,8 +54,8 @@ _RANDOM = ("tests/oracle", "tests/generated/test_found.py", "tests/generated/tes
 AREAS = {
     "state": Area(("runtime/state",), ("tests/runtime/state", "tests/runtime/operators/test_former.py", *_RANDOM)),
     "protocol": Area(
-        ("runtime/spark/protocol.py", "runtime/spark/local_folder.py"),
-        tuple(f"tests/runtime/spark/test_{name}.py" for name in ("protocol", "local_folder", "protocol_model")),
+        ("runtime/spark/state/protocol.py", "runtime/spark/state/local_folder.py"),
+        tuple(f"tests/runtime/spark/state/test_{name}.py" for name in ("protocol", "local_folder", "protocol_model")),
         slow=True,
     ),
     "aggregate": Area(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from vsc.runtime.spark import Hook, RunningQuery
-    from vsc.runtime.spark.job import Time
+    from vsc.runtime.spark.base.job import Time
 
 __all__ = ["Topology", "compile", "start"]
 

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.kafka_to_kafka.rows import Payments, Rates
 from servers.kafka import Broker
-from vsc.runtime.spark.connectors.kafka_client import quiet
+from vsc.runtime.spark.connectors.kafka.client import quiet
 
 __all__ = ["Door", "Files", "Topics"]
 

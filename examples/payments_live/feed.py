@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from examples.payments_live.story import PAYMENTS, Sent
 from servers.kafka import Broker
-from vsc.runtime.spark.connectors.kafka_client import quiet
+from vsc.runtime.spark.connectors.kafka.client import quiet
 
 __all__ = ["Feed"]
 

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 from examples.payments_live.expected import Priced, Total
 from servers.kafka import Broker
 from servers.postgres import PostgresServer
-from vsc.runtime.spark.connectors.kafka_client import quiet
+from vsc.runtime.spark.connectors.kafka.client import quiet
 
 __all__ = ["TOPIC", "Growth", "by_currency", "read_priced", "read_totals"]
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from vsc.extras import required
 
 if TYPE_CHECKING:
-    from vsc.runtime.spark.epoch_state import read_store
-    from vsc.runtime.spark.query import Hook, start
-    from vsc.runtime.spark.running_query import QueryFailedError, RunningQuery
+    from vsc.runtime.spark.checkpoint.epoch_state import read_store
+    from vsc.runtime.spark.query.running_query import QueryFailedError, RunningQuery
+    from vsc.runtime.spark.query.start import Hook, start
 
 __all__ = ["Hook", "QueryFailedError", "RunningQuery", "read_store", "start"]
 
 _HOME = {
-    "Hook": "query",
-    "QueryFailedError": "running_query",
-    "RunningQuery": "running_query",
-    "read_store": "epoch_state",
-    "start": "query",
+    "Hook": "query.start",
+    "QueryFailedError": "query.running_query",
+    "RunningQuery": "query.running_query",
+    "read_store": "checkpoint.epoch_state",
+    "start": "query.start",
 }
 
 

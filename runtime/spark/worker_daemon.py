@@ -1,6 +1,6 @@
 """Spark's daemon of Python workers, with all that vsc's tasks need loaded before the first worker is forked.
 
-``spark.python.daemon.module`` names it (`vsc.runtime.spark.session.local_settings`). Without it each worker imports
+``spark.python.daemon.module`` names it (`session.session.local_settings`). Without it each worker imports
 pyarrow, pandas and the operators itself. The only thread that runs at a fork is one of Arrow's allocator, which is
 made to be forked.
 """
@@ -11,20 +11,20 @@ import os
 from importlib import import_module
 from pkgutil import walk_packages
 
-from vsc.runtime.spark.loaded import keep_loaded
+from vsc.runtime.spark.session.loaded import keep_loaded
 
 __all__ = ["main"]
 
 _LOADED = (
     "pyspark.worker",
     "pyspark.sql.streaming.stateful_processor_util",
-    "vsc.runtime.spark.later_stage",
-    "vsc.runtime.spark.later_stage_processor",
-    "vsc.runtime.spark.stage_zero",
-    "vsc.runtime.spark.json_lines",
-    "vsc.runtime.spark.csv",
-    "vsc.runtime.spark.parquet_files",
-    "vsc.runtime.spark.connectors.kafka_texts",
+    "vsc.runtime.spark.stages.later_stage",
+    "vsc.runtime.spark.stages.later_stage_processor",
+    "vsc.runtime.spark.stages.stage_zero",
+    "vsc.runtime.spark.formats.json_lines",
+    "vsc.runtime.spark.formats.csv",
+    "vsc.runtime.spark.formats.parquet_files",
+    "vsc.runtime.spark.connectors.kafka.texts",
 )
 _OPERATORS = "vsc.runtime.operators"
 """Each of its modules is imported by the plan that needs it."""

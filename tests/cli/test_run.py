@@ -20,8 +20,8 @@ from vsc.cli.problems import Problem
 from vsc.compiler import compile_topology
 from vsc.plan import dump
 from vsc.runtime.errors import CheckpointError, UnusableInputError
-from vsc.runtime.spark.identity import Identity
-from vsc.runtime.spark.job import Run
+from vsc.runtime.spark.base.job import Run
+from vsc.runtime.spark.checkpoint.identity import Identity
 
 SOURCE = "stream s (a int, b string) from {source} key a;\nsink s to {sink};\n"
 FILES = "files (path = '${in}', format = 'json')"
@@ -153,7 +153,7 @@ def test_a_checkpoint_that_is_no_folder_ends_with_1(
 def test_what_a_local_checkpoint_refuses_is_told_without_spark(
     options: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vsc.runtime.spark.launch.launched", None)
+    monkeypatch.setattr("vsc.runtime.spark.query.launch.launched", None)
     (folder / "in" / "0.json").write_text("{}\n")
     text = (folder / "good.vdsl").read_text()
     (folder / "other.vdsl").write_text("topology good;\n" + text.replace("a int", "a bigint"))
@@ -266,8 +266,8 @@ def test_a_run_that_could_use_no_row_ends_with_3_and_what_may_be_wrong_is_told(
         logging.getLogger("vsc.runtime").warning("there is nothing")
         raise UnusableInputError("all rows were dropped", "look at them")
 
-    monkeypatch.setattr("vsc.runtime.spark.launch.launched", launched)
-    monkeypatch.setattr("vsc.runtime.spark.runner.run", run)
+    monkeypatch.setattr("vsc.runtime.spark.query.launch.launched", launched)
+    monkeypatch.setattr("vsc.runtime.spark.query.run.run", run)
     monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
     for progress, warning in (("lines", "warning: there is nothing\n"), ("none", "")):
         assert main(["run", "good.vdsl", "--checkpoint", "ck", "--var", "in=in", "--progress", progress]) == 3
@@ -287,7 +287,7 @@ def test_a_spark_that_does_not_start_ends_every_command_with_1(
         os.write(1, log.encode())  # as a JVM would
         raise RuntimeError("An error occurred while calling None")
 
-    monkeypatch.setattr("vsc.runtime.spark.launch._session", no_session)
+    monkeypatch.setattr("vsc.runtime.spark.query.launch._session", no_session)
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
     identity = Identity(
@@ -319,7 +319,7 @@ def test_a_path_without_a_scheme_is_looked_for_where_spark_looks_for_it(
     def no_session(*_: object) -> None:
         raise RuntimeError("Spark was started")
 
-    monkeypatch.setattr("vsc.runtime.spark.launch._session", no_session)
+    monkeypatch.setattr("vsc.runtime.spark.query.launch._session", no_session)
     monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     arguments = [*command.split(), *([] if command.startswith("compile") else ["--checkpoint", "ck"])]
@@ -342,8 +342,8 @@ def test_a_setting_that_vsc_makes_itself_is_told(
         settings.append(conf)
         yield None
 
-    monkeypatch.setattr("vsc.runtime.spark.launch.launched", launched)
-    monkeypatch.setattr("vsc.runtime.spark.runner.run", lambda *_: None)
+    monkeypatch.setattr("vsc.runtime.spark.query.launch.launched", launched)
+    monkeypatch.setattr("vsc.runtime.spark.query.run.run", lambda *_: None)
     monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
     conf = {
         "spark.sql.shuffle.partitions": "8",

@@ -20,9 +20,9 @@ from vsc.plan import dump
 from vsc.plan.nodes import Column
 from vsc.plan.types import parse_type
 from vsc.runtime.operators.views import StoreInfo
-from vsc.runtime.spark.identity import Identity
-from vsc.runtime.spark.node_clocks import ShownClock
-from vsc.runtime.spark.store_sizes import PartSize, StoreSize
+from vsc.runtime.spark.checkpoint.identity import Identity
+from vsc.runtime.spark.state.node_clocks import ShownClock
+from vsc.runtime.spark.state.store_sizes import PartSize, StoreSize
 
 TOPOLOGY = """
 table t (k bigint, v string, at bigint) from files (path = 'x', format = 'json') key k timestamp at

@@ -15,9 +15,9 @@ from vsc.cli import main
 from vsc.compiler import compile_topology
 from vsc.plan import Clock, dump
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.identity import FORMAT, Identity, changes_in_place
-from vsc.runtime.spark.lineage import ORIGIN, SUCCESSOR, Origin, check_alone
-from vsc.runtime.spark.sealed import LocalFiles, sealed
+from vsc.runtime.spark.base.checksummed import LocalFiles, sealed
+from vsc.runtime.spark.checkpoint.identity import FORMAT, Identity, changes_in_place
+from vsc.runtime.spark.checkpoint.lineage import ORIGIN, SUCCESSOR, Origin, check_alone
 from vsc.runtime.spark.upgrade.decisions import remarks
 
 OLD = """
@@ -288,7 +288,7 @@ def test_verdicts_and_remarks_are_shown_first(
     def no_session(*_: object) -> None:
         raise RuntimeError("Spark was started")
 
-    monkeypatch.setattr("vsc.runtime.spark.launch._session", no_session)
+    monkeypatch.setattr("vsc.runtime.spark.query.launch._session", no_session)
     monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
     arguments = ["--from", "ck", "--checkpoint", "new", "--var", "in=in", "--reset", "t"]
     assert main(["upgrade", "changed.vdsl", *arguments]) == 1

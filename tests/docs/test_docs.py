@@ -56,7 +56,7 @@ def test_the_examples_are_formatted(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_python_in_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    exec(compile(blocks[0], "README.md", "exec"), {})  # the second one is in tests/runtime/spark/test_start.py
+    exec(compile(blocks[0], "README.md", "exec"), {})  # the second one is in tests/runtime/spark/query/test_start.py
 
 
 def test_the_python_about_the_test_driver_runs() -> None:

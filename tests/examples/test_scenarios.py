@@ -1,4 +1,4 @@
-"""Each example has scenario files that hold on the test driver; on Spark: `tests/runtime/spark/test_scenarios.py`."""
+"""Each example has scenario files that hold on the test driver; for Spark: `tests/runtime/spark/query`."""
 
 from __future__ import annotations
 

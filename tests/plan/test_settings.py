@@ -7,7 +7,7 @@ import pytest
 from vsc.plan.nodes import Connector
 from vsc.plan.settings import Values, problems
 from vsc.runtime.errors import SinkError, SourceError
-from vsc.runtime.spark.options import Options, refuse
+from vsc.runtime.spark.base.options import Options, refuse
 
 KAFKA = {"bootstrap_servers": "b:1", "topic": "t", "format": "json"}
 

@@ -69,13 +69,13 @@ def execute(args: argparse.Namespace) -> int:
 def _spark(options: SparkOptions, plan: Plan, given: Mapping[str, str]) -> str:
     need_packages("vsc compile --emit spark")
     from vsc.runtime.errors import VscRuntimeError
-    from vsc.runtime.spark.preflight import check
+    from vsc.runtime.spark.query.preflight import check
 
     try:
         check(plan, given, "available-now", default_local=options.default_is_local)
     except VscRuntimeError as error:
         raise refusal(error) from error
     check_java()
-    from vsc.runtime.spark.explain import spark_plans
+    from vsc.runtime.spark.query.explain import spark_plans
 
     return options.run("vsc compile", options.for_plan(plan), lambda spark: spark_plans(plan, spark, given))

@@ -19,7 +19,7 @@ from vsc.plan.secrets import masked
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
     from vsc.runtime.errors import VscRuntimeError
-    from vsc.runtime.spark.interrupts import Interrupts
+    from vsc.runtime.spark.session.interrupts import Interrupts
 
 __all__ = ["SparkOptions", "add_spark", "check_java", "need_packages", "refusal"]
 
@@ -101,9 +101,9 @@ class SparkOptions:
         status of those that are not vsc's own. KeyboardInterrupt after a signal, which `interrupts` handles.
         """
         from vsc.runtime.errors import StartError, VscRuntimeError
-        from vsc.runtime.spark.failures import translated
-        from vsc.runtime.spark.interrupts import Interrupted, Interrupts
-        from vsc.runtime.spark.launch import launched, new_log
+        from vsc.runtime.spark.query.failures import translated
+        from vsc.runtime.spark.query.launch import launched, new_log
+        from vsc.runtime.spark.session.interrupts import Interrupted, Interrupts
 
         log, named, started = new_log(), False, False
         try:

@@ -27,8 +27,8 @@ from vsc.extras import required
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
-    from vsc.runtime.spark.job import Run
-    from vsc.runtime.spark.progress import Display
+    from vsc.runtime.spark.base.job import Run
+    from vsc.runtime.spark.report.progress import Display
 
 __all__ = ["add_arguments", "execute"]
 
@@ -167,10 +167,10 @@ def _on_spark(
 ) -> int:
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.operators.context import RunOptions
+    from vsc.runtime.spark.base.job import Run
     from vsc.runtime.spark.connectors.registry import reach
-    from vsc.runtime.spark.job import Run
-    from vsc.runtime.spark.preflight import check
-    from vsc.runtime.spark.session import tell_overridden
+    from vsc.runtime.spark.query.preflight import check
+    from vsc.runtime.spark.session.session import tell_overridden
 
     job = Run(
         plan, args.checkpoint, given, args.partitions, args.trigger, args.max_idle, args.local_dir,
@@ -193,12 +193,12 @@ def _display(args: argparse.Namespace) -> Display:
 
     Raises ConfigurationError if the endpoint's port is taken.
     """
-    from vsc.runtime.spark.displays import Both, JsonDisplay, display
+    from vsc.runtime.spark.report.displays import Both, JsonDisplay, display
 
     exporter = None
     if args.metrics is not None:  # first, so that nothing has been shown yet if its port is taken
         with required("vsc run --metrics"):
-            from vsc.runtime.spark.exporter import PrometheusDisplay, address
+            from vsc.runtime.spark.report.exporter import PrometheusDisplay, address
 
         exporter = PrometheusDisplay(*address(args.metrics))
     logged = args.log_format == "json" and args.progress != "none"
@@ -207,9 +207,9 @@ def _display(args: argparse.Namespace) -> Display:
 
 
 def _run(job: Run, options: SparkOptions, show: Display, messages: Messages) -> int:
-    from vsc.runtime.spark.interrupts import Interrupts
-    from vsc.runtime.spark.progress import Activity, Phase
-    from vsc.runtime.spark.runner import run
+    from vsc.runtime.spark.query.run import run
+    from vsc.runtime.spark.report.progress import Activity, Phase
+    from vsc.runtime.spark.session.interrupts import Interrupts
 
     settings = options.for_plan(job.plan)
     try:

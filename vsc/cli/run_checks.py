@@ -50,11 +50,11 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> bool:
     Raises CheckpointError for what is wrong with a local one, as far as its files show without Spark.
     """
     from vsc.runtime.errors import CheckpointError
-    from vsc.runtime.spark.checkpoint import checked_identity
-    from vsc.runtime.spark.claim import check_unclaimed
-    from vsc.runtime.spark.hadoop import is_local, local_path
-    from vsc.runtime.spark.lineage import check_alone
-    from vsc.runtime.spark.sealed import LocalFiles, check_epoch
+    from vsc.runtime.spark.base.checksummed import LocalFiles, check_epoch
+    from vsc.runtime.spark.base.hadoop import is_local, local_path
+    from vsc.runtime.spark.checkpoint.checkpoint import checked_identity
+    from vsc.runtime.spark.checkpoint.claim import check_unclaimed
+    from vsc.runtime.spark.checkpoint.lineage import check_alone
 
     path = args.checkpoint
     if not path.strip():
@@ -86,8 +86,8 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> bool:
 def check_sinks(resolved: Plan, local: bool) -> None:
     """Raises SinkError for a local folder that a sink of files cannot write; the variables of the plan are resolved."""
     from vsc.runtime.errors import SinkError
-    from vsc.runtime.spark.hadoop import is_local, local_path
-    from vsc.runtime.spark.options import Options
+    from vsc.runtime.spark.base.hadoop import is_local, local_path
+    from vsc.runtime.spark.base.options import Options
 
     for sink in resolved.sinks:
         options = Options.of_sink(sink)

@@ -18,7 +18,7 @@ from vsc.cli.problems import tell
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
     from vsc.runtime.operators.views import Question, StoreInfo
-    from vsc.runtime.spark.epoch_state import EpochState
+    from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 
 __all__ = ["add_arguments", "execute"]
 
@@ -70,9 +70,9 @@ def execute(args: argparse.Namespace) -> int:
 def _look_ahead(args: argparse.Namespace, local: bool) -> None:
     """Refuses everything that a local checkpoint alone shows to be wrong."""
     from vsc.runtime.errors import VscRuntimeError
-    from vsc.runtime.spark.hadoop import is_local, local_path
-    from vsc.runtime.spark.identity import read_identity
-    from vsc.runtime.spark.sealed import LocalFiles
+    from vsc.runtime.spark.base.checksummed import LocalFiles
+    from vsc.runtime.spark.base.hadoop import is_local, local_path
+    from vsc.runtime.spark.checkpoint.identity import read_identity
 
     if not is_local(args.checkpoint, local):
         return
@@ -108,7 +108,7 @@ def _asked(args: argparse.Namespace, plan: Plan) -> tuple[StoreInfo, Question]:
 
 
 def _look(args: argparse.Namespace, spark: Any) -> int:
-    from vsc.runtime.spark.epoch_state import EpochState
+    from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 
     state = EpochState.open(spark, args.checkpoint, args.at_epoch)
     print_payload(_answer(args, state))

@@ -14,8 +14,8 @@ from typing import Any
 
 from vsc.plan.words import rounded_duration
 from vsc.runtime.operators.views import StoreInfo
-from vsc.runtime.spark.store_sizes import SKEW, StoreSize
-from vsc.runtime.spark.table_text import aligned, cell_text, is_number
+from vsc.runtime.spark.base.table_text import aligned, cell_text, is_number
+from vsc.runtime.spark.state.store_sizes import SKEW, StoreSize
 from vsc.runtime.times import time_text
 from vsc.runtime.values import displayed
 

@@ -21,7 +21,7 @@ from vsc.cli.run_checks import check_partitions, unwritable
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
-    from vsc.runtime.spark.sealed import ReadableFiles
+    from vsc.runtime.spark.base.checksummed import ReadableFiles
     from vsc.runtime.spark.upgrade import Moved, Upgrade
 
 __all__ = ["add_arguments", "execute"]
@@ -64,7 +64,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _upgraded(args: argparse.Namespace, plan: Plan, options: SparkOptions, given: Mapping[str, str]) -> int:
     from vsc.runtime.errors import VscRuntimeError
-    from vsc.runtime.spark.preflight import check
+    from vsc.runtime.spark.query.preflight import check
     from vsc.runtime.spark.upgrade import Upgrade, settled_positions, upgrade
 
     local = options.default_is_local
@@ -81,7 +81,7 @@ def _upgraded(args: argparse.Namespace, plan: Plan, options: SparkOptions, given
         raise refusal(error) from error
 
     def work(spark: Any) -> Moved | None:
-        from vsc.runtime.spark.hadoop import Files, is_local
+        from vsc.runtime.spark.base.hadoop import Files, is_local
 
         if not is_local(job.old, local):
             _judge(job, Files(spark, job.old), Files(spark, job.new))
@@ -109,9 +109,9 @@ def _positions(given: list[str]) -> dict[str, str]:
 def _look_ahead(job: Upgrade, local: bool) -> None:
     """Shows what changes, and refuses everything that local checkpoints alone show to be wrong."""
     from vsc.runtime.errors import CheckpointError
-    from vsc.runtime.spark.claim import check_unclaimed
-    from vsc.runtime.spark.hadoop import is_local, local_path
-    from vsc.runtime.spark.sealed import LocalFiles
+    from vsc.runtime.spark.base.checksummed import LocalFiles
+    from vsc.runtime.spark.base.hadoop import is_local, local_path
+    from vsc.runtime.spark.checkpoint.claim import check_unclaimed
 
     for path, option in ((job.old, "--from"), (job.new, "--checkpoint")):
         if not path.strip():

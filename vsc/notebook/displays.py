@@ -19,7 +19,7 @@ from vsc.plan.nodes import Node
 if TYPE_CHECKING:
     from IPython.core.display_functions import DisplayHandle
 
-    from vsc.runtime.spark.running_query import QueryStatus, RunningQuery
+    from vsc.runtime.spark.query.running_query import QueryStatus, RunningQuery
 
 __all__ = ["follow", "keep_current", "plan_html", "show_in_ipython"]
 
@@ -40,7 +40,7 @@ def show_in_ipython() -> None:
     formatters["text/plain"].for_type(Plan, lambda plan, printer, cycle: printer.text(_emit(plan, "topology")))
     if hasattr(shell, "kernel"):  # a terminal cannot update what it has shown
         shell.display_formatter.ipython_display_formatter.for_type_by_name(
-            "vsc.runtime.spark.running_query", "QueryStatus", _stay_current
+            "vsc.runtime.spark.query.running_query", "QueryStatus", _stay_current
         )
 
 

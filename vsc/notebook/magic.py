@@ -63,7 +63,7 @@ class TopologyMagics(Magics):  # type: ignore[misc]
         query = _started(plan, args.checkpoint, trigger, given)
         if args.query is not None:
             self.shell.user_ns[args.query] = query
-        from vsc.runtime.spark.job import ends
+        from vsc.runtime.spark.base.job import ends
 
         if not ends(trigger):
             display(query.status)
@@ -112,7 +112,7 @@ def _compiled(text: str, path: str, given: Mapping[str, str]) -> Plan:
 
 def _started(plan: Plan, checkpoint: str | None, trigger: str, given: Mapping[str, str]) -> RunningQuery:
     from vsc.runtime.spark import start
-    from vsc.runtime.spark.launch import local_session
+    from vsc.runtime.spark.query.launch import local_session
 
     session = local_session(plan)
     if checkpoint is None:

@@ -13,12 +13,12 @@ from pyspark.sql import functions as F
 from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.records import Batch, processing_order
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.base.table_text import table_text
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
-from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.output import Output
-from vsc.runtime.spark.source_columns import TIME
-from vsc.runtime.spark.table_text import table_text
-from vsc.runtime.spark.tally import Tally
+from vsc.runtime.spark.exchange.output import Output
+from vsc.runtime.spark.exchange.tally import Tally
+from vsc.runtime.spark.formats.source_columns import TIME
 
 __all__ = ["Console", "Memory", "Noop", "Rate"]
 

@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
-from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.output import Output, written_columns
-from vsc.runtime.spark.refusals import RefusedRow
-from vsc.runtime.spark.source_columns import RowReader
-from vsc.runtime.spark.tally import Tally
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.refusals import RefusedRow
+from vsc.runtime.spark.exchange.output import Output, written_columns
+from vsc.runtime.spark.exchange.tally import Tally
+from vsc.runtime.spark.formats.source_columns import RowReader
 
 __all__ = ["ONLY_NEW", "Connector", "EpochSink", "TableSink", "way_back"]
 

@@ -15,13 +15,13 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Source
 from vsc.plan.settings import FILE_OPTIONS
-from vsc.runtime.spark.ddl import ddl, quoted
-from vsc.runtime.spark.hadoop import Files, logged_url
-from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.orc_files import OrcFiles
-from vsc.runtime.spark.parquet_files import ParquetFiles
-from vsc.runtime.spark.session import settled
-from vsc.runtime.spark.source_columns import BAD, INDEX, PART, START, TIME
+from vsc.runtime.spark.base.ddl import ddl, quoted
+from vsc.runtime.spark.base.hadoop import Files, logged_url
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.formats.orc_files import OrcFiles
+from vsc.runtime.spark.formats.parquet_files import ParquetFiles
+from vsc.runtime.spark.formats.source_columns import BAD, INDEX, PART, START, TIME
+from vsc.runtime.spark.session.session import settled
 
 __all__ = ["file_metadata", "file_paths", "file_rows", "files_there", "loaded", "orc_files", "parquet_files"]
 

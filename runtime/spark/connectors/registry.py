@@ -9,15 +9,15 @@ from pyspark.sql import SparkSession
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.operators.source.read_columns import read_columns
+from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.builtin import Console, Memory, Noop, Rate
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
-from vsc.runtime.spark.connectors.delta import Delta
-from vsc.runtime.spark.connectors.files import FilesConnector
-from vsc.runtime.spark.connectors.iceberg import Iceberg
-from vsc.runtime.spark.connectors.jdbc import Jdbc
-from vsc.runtime.spark.connectors.kafka import Kafka
-from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.refusals import keeps_refused
+from vsc.runtime.spark.connectors.delta.connector import Delta
+from vsc.runtime.spark.connectors.files.connector import FilesConnector
+from vsc.runtime.spark.connectors.iceberg.connector import Iceberg
+from vsc.runtime.spark.connectors.kafka.connector import Kafka
+from vsc.runtime.spark.connectors.postgres.connector import Jdbc
+from vsc.runtime.spark.connectors.refusals import keeps_refused
 
 __all__ = [
     "check_connectors",

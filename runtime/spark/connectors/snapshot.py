@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from vsc.plan.nodes import Connector, Source
 from vsc.runtime.errors import CheckpointError
+from vsc.runtime.spark.base.hadoop import Files
+from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.file_rows import file_rows
-from vsc.runtime.spark.hadoop import Files
-from vsc.runtime.spark.options import Options
 
 __all__ = ["ROWS_A_FILE", "kept_rows", "take_once"]
 

@@ -13,8 +13,8 @@ from vsc.changes import Change, Verdict, decision
 from vsc.plan import Node, Plan
 from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.runtime.errors import ConfigurationError, PositionError, UpgradeError
-from vsc.runtime.spark.connectors.kafka_client import offset_ranges
-from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.kafka.client import offset_ranges
 
 __all__ = ["NOW", "check_decided", "check_placed", "covered", "remarks", "settled_positions"]
 

@@ -16,21 +16,21 @@ from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.metrics import Group
 from vsc.runtime.operators.carry import Carry
 from vsc.runtime.operators.steps import stages_in_step, steps_to
-from vsc.runtime.spark.checkpoint import Checkpoint
-from vsc.runtime.spark.claim import claim, held_off
+from vsc.runtime.spark.base.checksummed import ReadableFiles, epochs_in
+from vsc.runtime.spark.base.disks import disk_of
+from vsc.runtime.spark.base.hadoop import Files, default_is_local, is_local, local_path
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
+from vsc.runtime.spark.checkpoint.claim import claim, held_off
+from vsc.runtime.spark.checkpoint.epoch_state import EpochState
+from vsc.runtime.spark.checkpoint.identity import IDENTITY, Identity, read_identity
+from vsc.runtime.spark.checkpoint.lineage import ORIGIN, Origin, check_current, check_finished
+from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.file_rows import files_there
+from vsc.runtime.spark.connectors.kafka.topic_ids import known_after, known_topics
 from vsc.runtime.spark.connectors.registry import connector_of
-from vsc.runtime.spark.disks import disk_of
-from vsc.runtime.spark.epoch_state import EpochState
-from vsc.runtime.spark.hadoop import Files, default_is_local, is_local, local_path
-from vsc.runtime.spark.identity import IDENTITY, Identity, read_identity
-from vsc.runtime.spark.lineage import ORIGIN, Origin, check_current, check_finished
-from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.pace import Pace, Wait
-from vsc.runtime.spark.query import check
-from vsc.runtime.spark.sealed import ReadableFiles, epochs_in
-from vsc.runtime.spark.spark_logs import SparkLogs
-from vsc.runtime.spark.topics import known_after, known_topics
+from vsc.runtime.spark.exchange.pace import Pace, Wait
+from vsc.runtime.spark.query.start import check
 from vsc.runtime.spark.upgrade.carried import SEEDING, Moved, State
 from vsc.runtime.spark.upgrade.decisions import check_decided, check_placed, covered, settled_positions
 from vsc.runtime.spark.upgrade.positions import Position, positions, write_positions

@@ -22,8 +22,8 @@ from urllib.parse import unquote
 
 from vsc.plan import Node, Plan
 from vsc.runtime.errors import UpgradeError
-from vsc.runtime.spark.hadoop import Files
-from vsc.runtime.spark.spark_logs import KNOWN, SparkLogs
+from vsc.runtime.spark.base.hadoop import Files
+from vsc.runtime.spark.checkpoint.spark_logs import KNOWN, SparkLogs
 from vsc.runtime.spark.upgrade.decisions import NOW
 
 __all__ = ["Position", "positions", "write_positions"]

@@ -206,5 +206,5 @@ def test_nothing_is_counted_behind_the_back_of_the_dead_letters() -> None:
         for path in folder.rglob("*.py")
         if re.search(r"metrics\.count\(", path.read_text())
     }
-    places = {"operators/dead_letters.py", "spark/refusals.py", "spark/topics.py"}
+    places = {"operators/dead_letters.py", "spark/connectors/refusals.py", "spark/connectors/kafka/topic_ids.py"}
     assert counting == places

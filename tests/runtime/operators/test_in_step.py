@@ -20,10 +20,10 @@ from vsc.runtime.operators import in_step
 from vsc.runtime.operators.in_step import Frontier, InStep
 from vsc.runtime.operators.steps import gone_on
 from vsc.runtime.records import Batch, Order, Origin, processing_order
-from vsc.runtime.spark.counters import EpochReport, StateSize
-from vsc.runtime.spark.pace import Pace
-from vsc.runtime.spark.pacer import Pacer
-from vsc.runtime.spark.unread import Rest
+from vsc.runtime.spark.exchange.counters import EpochReport, StateSize
+from vsc.runtime.spark.exchange.pace import Pace
+from vsc.runtime.spark.query.pacer import Pacer
+from vsc.runtime.spark.query.unread import Rest
 from vsc.runtime.state.kv import MemoryKV, OverlayKV
 from vsc.runtime.state.waiting import STEPS, WaitingBatches
 

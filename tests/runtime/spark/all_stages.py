@@ -24,19 +24,19 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.operators.carry import Carry
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.records import Batch
-from vsc.runtime.spark.control import DRAIN, START, WAKE
-from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.delivery import delivery
-from vsc.runtime.spark.later_stage import BATCH_ID, LaterStageTask, _SparkBlobs
-from vsc.runtime.spark.local_folder import LocalFolders, opened
-from vsc.runtime.spark.pace import PROPERTY, Pace
-from vsc.runtime.spark.pacer import Pacer
-from vsc.runtime.spark.protocol import Manifest, PartitionState
-from vsc.runtime.spark.seeds import SEED, packed
-from vsc.runtime.spark.source_columns import PART
-from vsc.runtime.spark.stage_zero import StageZeroTask
-from vsc.runtime.spark.unread import Rest
-from vsc.runtime.spark.wire import CONTROL, SINK, WIRE_ARROW, WireRow, record_batches, slots
+from vsc.runtime.spark.exchange.counters import EpochReport
+from vsc.runtime.spark.exchange.delivery import delivery
+from vsc.runtime.spark.exchange.pace import PROPERTY, Pace
+from vsc.runtime.spark.exchange.wire import CONTROL, SINK, WIRE_ARROW, WireRow, record_batches, slots
+from vsc.runtime.spark.formats.source_columns import PART
+from vsc.runtime.spark.query.pacer import Pacer
+from vsc.runtime.spark.query.unread import Rest
+from vsc.runtime.spark.stages.later_stage import BATCH_ID, LaterStageTask, _SparkBlobs
+from vsc.runtime.spark.stages.stage_zero import StageZeroTask
+from vsc.runtime.spark.state.control import DRAIN, START, WAKE
+from vsc.runtime.spark.state.local_folder import LocalFolders, opened
+from vsc.runtime.spark.state.protocol import Manifest, PartitionState
+from vsc.runtime.spark.state.seeds import SEED, packed
 from vsc.runtime.values import arrow_type, from_python, to_array
 
 __all__ = ["AllStages", "File"]

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from vsc.cli import main
-from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.base.hadoop import Files
 
 
 def _kill_after(method: str, name: str) -> None:

@@ -14,12 +14,12 @@ from pyspark import TaskContext
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.records import Batch
-from vsc.runtime.spark.later_stage import BATCH_ID, LaterStageTask, _SparkBlobs
-from vsc.runtime.spark.later_stage_processor import LaterStageProcessor
-from vsc.runtime.spark.local_folder import LocalFolders
-from vsc.runtime.spark.pace import PROPERTY, Pace
-from vsc.runtime.spark.protocol import BlobStore
-from vsc.runtime.spark.wire import pieces, slots
+from vsc.runtime.spark.exchange.pace import PROPERTY, Pace
+from vsc.runtime.spark.exchange.wire import pieces, slots
+from vsc.runtime.spark.stages.later_stage import BATCH_ID, LaterStageTask, _SparkBlobs
+from vsc.runtime.spark.stages.later_stage_processor import LaterStageProcessor
+from vsc.runtime.spark.state.local_folder import LocalFolders
+from vsc.runtime.spark.state.protocol import BlobStore
 
 __all__ = ["OneStage", "Value"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from vsc.compiler import compile_topology
-from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.exchange.counters import EpochReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

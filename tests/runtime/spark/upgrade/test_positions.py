@@ -10,7 +10,7 @@ import pytest
 
 from tests.runtime.spark.support import compiled
 from vsc.runtime.errors import UpgradeError
-from vsc.runtime.spark.spark_logs import KNOWN
+from vsc.runtime.spark.checkpoint.spark_logs import KNOWN
 from vsc.runtime.spark.upgrade.positions import positions, write_positions
 
 OLD = """

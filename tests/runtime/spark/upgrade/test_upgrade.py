@@ -13,12 +13,12 @@ import pytest
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.spark import read_store
-from vsc.runtime.spark.checkpoint import Checkpoint
-from vsc.runtime.spark.claim import claim
+from vsc.runtime.spark.base.hadoop import Files
+from vsc.runtime.spark.base.options import resolve_plan
+from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
+from vsc.runtime.spark.checkpoint.claim import claim
+from vsc.runtime.spark.checkpoint.lineage import SUCCESSOR
 from vsc.runtime.spark.connectors.registry import make_sinks
-from vsc.runtime.spark.hadoop import Files
-from vsc.runtime.spark.lineage import SUCCESSOR
-from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.upgrade import Upgrade, upgrade
 
 if TYPE_CHECKING:
@@ -198,11 +198,11 @@ def test_another_number_of_partitions_a_store_reset_and_one_accepted(
     running = claim(spark, Files(spark, str(tmp_path / "old")))
     before = fingerprint(tmp_path / "old")
     with monkeypatch.context() as patch, pytest.raises(CheckpointError, match=r"/old is in use by .*: process \d+ on "):
-        patch.setattr("vsc.runtime.spark.claim.STOPPING_SECONDS", 0.0)
+        patch.setattr("vsc.runtime.spark.checkpoint.claim.STOPPING_SECONDS", 0.0)
         upgrade(job, spark, said.append)
     running.release()
     with monkeypatch.context() as patch:
-        patch.setattr("vsc.runtime.spark.disks.shutil.disk_usage", lambda path: SimpleNamespace(free=100))
+        patch.setattr("vsc.runtime.spark.base.disks.shutil.disk_usage", lambda path: SimpleNamespace(free=100))
         with pytest.raises(UpgradeError, match=r"the state has \d+\.\d KiB, 100 B are free on the disk of .*/new"):
             upgrade(job, spark, said.append)
     assert not (tmp_path / "new").exists()

@@ -18,7 +18,7 @@ import pytest
 from tests.runtime.spark.support import compiled, parquet_rows, run_once
 from tools.kept_checkpoint import FILES, TOPOLOGY, half_run
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.identity import IDENTITY
+from vsc.runtime.spark.checkpoint.identity import IDENTITY
 from vsc.runtime.spark.upgrade import Upgrade, upgrade
 
 if TYPE_CHECKING:

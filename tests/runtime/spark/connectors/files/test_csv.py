@@ -11,8 +11,8 @@ from tests.runtime.spark.support import compiled, parquet_rows, run_once
 from vsc.plan import Plan
 from vsc.runtime.errors import SourceError
 from vsc.runtime.metrics import Dropped, Group
+from vsc.runtime.spark.base.options import resolve_plan
 from vsc.runtime.spark.connectors.registry import check_connectors
-from vsc.runtime.spark.options import resolve_plan
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
 

@@ -17,11 +17,11 @@ from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_
 from vsc.runtime.errors import CheckpointError, ConfigurationError, SinkError, SourceError, StateError
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark import start
-from vsc.runtime.spark.checkpoint import Checkpoint
+from vsc.runtime.spark.base.hadoop import Files
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.connectors import file_rows
-from vsc.runtime.spark.failures import translated
-from vsc.runtime.spark.hadoop import Files
-from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.query.failures import translated
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
 

@@ -13,7 +13,7 @@ from pyspark.errors import StreamingQueryException
 
 from tests.runtime.spark.support import compiled, parquet_rows, run_once
 from vsc.runtime.errors import SourceError
-from vsc.runtime.spark.failures import translated
+from vsc.runtime.spark.query.failures import translated
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
 

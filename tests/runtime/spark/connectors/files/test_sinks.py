@@ -10,7 +10,7 @@ import pytest
 
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.operators.source.partition_folders import NO_VALUE
-from vsc.runtime.spark.failures import translated
+from vsc.runtime.spark.query.failures import translated
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
 

@@ -15,8 +15,8 @@ from fastavro import parse_schema, schemaless_reader, schemaless_writer
 
 from vsc.plan.nodes import Column
 from vsc.plan.types import parse_type
-from vsc.runtime.spark.connectors.avro_schema import derived, loaded, misfit
-from vsc.runtime.spark.connectors.kafka_avro import AvroForm, decoded, encoded
+from vsc.runtime.spark.connectors.kafka.avro import AvroForm, decoded, encoded
+from vsc.runtime.spark.connectors.kafka.avro_schema import derived, loaded, misfit
 from vsc.runtime.values import from_python, to_array, to_python, to_values
 
 

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from servers.kafka import Broker
-from vsc.runtime.spark.connectors.kafka_client import quiet
+from vsc.runtime.spark.connectors.kafka.client import quiet
 
 pytestmark = pytest.mark.spark
 

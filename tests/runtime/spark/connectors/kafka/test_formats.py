@@ -16,7 +16,7 @@ from fastavro import parse_schema, schemaless_reader, schemaless_writer
 from servers.kafka import Broker, Record
 from tests.runtime.spark.support import compiled, run_once
 from vsc.runtime.errors import BadRowError, SinkError
-from vsc.runtime.spark.failures import translated
+from vsc.runtime.spark.query.failures import translated
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
 

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Column
 from vsc.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, SMALLINT, STRING, TIMESTAMP, TINYINT, DecimalType
-from vsc.runtime.spark.connectors.kafka_sink import to_json
-from vsc.runtime.spark.json_written import is_written, written
+from vsc.runtime.spark.connectors.kafka.sink import to_json
+from vsc.runtime.spark.formats.json_written import is_written, written
 from vsc.runtime.values import to_array
 
 pytestmark = pytest.mark.spark

@@ -23,7 +23,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from servers.jars import connector_jars
 from servers.kafka import Broker
-from vsc.runtime.spark.connectors.kafka_client import quiet
+from vsc.runtime.spark.connectors.kafka.client import quiet
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600), pytest.mark.long]
 

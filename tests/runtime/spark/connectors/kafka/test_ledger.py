@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.runtime.spark.connectors.kafka.batches import records
-from vsc.runtime.spark.connectors.kafka_epochs import Ledger
+from vsc.runtime.spark.connectors.kafka.epochs import Ledger
 
 ROWS = [(b"a", b"1", 5), (b"b", None, 6), (None, b"", 7), (b"", b"xyz", 8), (b"c", b"\xff", 9)]
 HEADERS = [None, [("h", b"1"), ("h", None)], [], [("", b"")], None]

@@ -14,8 +14,8 @@ from servers.kafka import Broker
 from servers.ports import free_port
 from tests.runtime.spark.support import compiled
 from vsc.runtime.errors import AvroSchemaError, SourceError
-from vsc.runtime.spark.explain import spark_plans
-from vsc.runtime.spark.query import check
+from vsc.runtime.spark.query.explain import spark_plans
+from vsc.runtime.spark.query.start import check
 
 pytestmark = pytest.mark.spark
 

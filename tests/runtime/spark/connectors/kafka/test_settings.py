@@ -9,10 +9,10 @@ import pytest
 from tests.runtime.spark.support import compiled
 from vsc.plan.nodes import Connector
 from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.spark.base.options import Options, resolve_plan
 from vsc.runtime.spark.connectors.jars import KAFKA, connector_settings
-from vsc.runtime.spark.connectors.kafka_client import NotForPython, client_settings
-from vsc.runtime.spark.connectors.kafka_layout import layout
-from vsc.runtime.spark.options import Options, resolve_plan
+from vsc.runtime.spark.connectors.kafka.client import NotForPython, client_settings
+from vsc.runtime.spark.connectors.kafka.layout import layout
 
 JAAS = "org.apache.kafka.common.security.{} required"
 

@@ -15,11 +15,11 @@ from servers.ports import free_port
 from tests.runtime.spark.connectors.kafka.batches import records
 from tests.runtime.spark.support import compiled, run_once, write_json
 from vsc.runtime.errors import SinkError
-from vsc.runtime.spark.connectors.kafka_client import quiet
-from vsc.runtime.spark.connectors.kafka_epochs import EpochReader, Note, OpenTransaction, create_epochs
-from vsc.runtime.spark.connectors.kafka_transaction import Transaction, forget_after
-from vsc.runtime.spark.failures import translated
-from vsc.runtime.spark.query import check
+from vsc.runtime.spark.connectors.kafka.client import quiet
+from vsc.runtime.spark.connectors.kafka.epochs import EpochReader, Note, OpenTransaction, create_epochs
+from vsc.runtime.spark.connectors.kafka.transaction import Transaction, forget_after
+from vsc.runtime.spark.query.failures import translated
+from vsc.runtime.spark.query.start import check
 
 pytestmark = pytest.mark.spark
 

@@ -12,10 +12,10 @@ from servers.kafka import Broker, Record
 from tests.runtime.spark.support import compiled, parquet_rows, run_epochs, run_once
 from vsc.plan.parts import Connector
 from vsc.runtime.errors import BadRowError, SourceError
-from vsc.runtime.spark.connectors.kafka_client import admin_for_python
-from vsc.runtime.spark.connectors.kafka_topics import JavaTopics, TopicLook
-from vsc.runtime.spark.failures import translated
-from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.kafka.client import admin_for_python
+from vsc.runtime.spark.connectors.kafka.topics import JavaTopics, TopicLook
+from vsc.runtime.spark.query.failures import translated
 
 pytestmark = pytest.mark.spark
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Column
 from vsc.plan.types import BIGINT, INT, STRING, DecimalType
-from vsc.runtime.spark.connectors.kafka_layout import Layout, Part
-from vsc.runtime.spark.connectors.kafka_texts import texts_reader
-from vsc.runtime.spark.source_columns import BAD, CORRUPT, KEY, VALUE
+from vsc.runtime.spark.connectors.kafka.layout import Layout, Part
+from vsc.runtime.spark.connectors.kafka.texts import texts_reader
+from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, KEY, VALUE
 from vsc.runtime.values import arrow_type
 
 X, ID, D = Column("x", INT), Column("id", BIGINT), Column("d", DecimalType(10, 2))

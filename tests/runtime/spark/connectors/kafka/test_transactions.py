@@ -18,10 +18,10 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from servers.kafka import Broker
 from tests.runtime.spark.connectors.kafka.batches import records
 from vsc.runtime.errors import SinkError
-from vsc.runtime.spark.connectors import kafka_transaction
-from vsc.runtime.spark.connectors.kafka_client import quiet
-from vsc.runtime.spark.connectors.kafka_epochs import EpochReader, Note, create_epochs
-from vsc.runtime.spark.connectors.kafka_transaction import Transaction
+from vsc.runtime.spark.connectors.kafka import transaction
+from vsc.runtime.spark.connectors.kafka.client import quiet
+from vsc.runtime.spark.connectors.kafka.epochs import EpochReader, Note, create_epochs
+from vsc.runtime.spark.connectors.kafka.transaction import Transaction
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800), pytest.mark.long]
 
@@ -118,7 +118,7 @@ def test_what_a_lost_broker_did_not_answer_is_asked_again(
 def test_the_end_of_a_transaction_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The partition of the notes loses what came after the note of epoch 1, as if its marker had never been written:
     the coordinator knows of nothing that is open."""
-    monkeypatch.setattr(kafka_transaction, "_ENDS", 1)
+    monkeypatch.setattr(transaction, "_ENDS", 1)
     broker, notes = Broker(tmp_path / "broker"), tmp_path / "broker/data/vsc-t-0"
     settings = {"bootstrap.servers": broker.address}
 

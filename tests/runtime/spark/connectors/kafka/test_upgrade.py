@@ -11,7 +11,7 @@ import pytest
 
 from servers.kafka import Broker
 from tests.runtime.spark.support import compiled, run_once
-from vsc.runtime.spark.pace import Pace
+from vsc.runtime.spark.exchange.pace import Pace
 from vsc.runtime.spark.upgrade import Upgrade, upgrade
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -10,10 +10,10 @@ import pytest
 from tests.runtime.spark.support import compiled, run_once, write_json
 from vsc.plan.parts import Connector
 from vsc.runtime.errors import VscRuntimeError
-from vsc.runtime.spark.connectors.delta import DeltaTable
-from vsc.runtime.spark.connectors.iceberg import IcebergTable
-from vsc.runtime.spark.connectors.lake_table import LakeTable
-from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.delta.connector import DeltaTable
+from vsc.runtime.spark.connectors.iceberg.connector import IcebergTable
+from vsc.runtime.spark.connectors.lake.table import LakeTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,7 +70,7 @@ class Case:
         return found
 
     def refused(self, **arguments: Any) -> VscRuntimeError:
-        from vsc.runtime.spark.running_query import QueryFailedError
+        from vsc.runtime.spark.query.running_query import QueryFailedError
 
         with pytest.raises((VscRuntimeError, QueryFailedError)) as raised:
             self.run(**arguments)

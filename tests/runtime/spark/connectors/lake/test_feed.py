@@ -7,8 +7,8 @@ import random
 import pyarrow as pa
 import pytest
 
-from vsc.runtime.spark.connectors.delta import _sorted
-from vsc.runtime.spark.source_columns import DELETED
+from vsc.runtime.spark.connectors.delta.connector import _sorted
+from vsc.runtime.spark.formats.source_columns import DELETED
 
 KINDS = {"insert": (False, False), "new": (False, False), "delete": (True, False), "old": (True, True)}
 Change = tuple[int, str, object]

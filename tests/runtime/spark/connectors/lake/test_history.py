@@ -46,8 +46,8 @@ def test_the_model() -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("lake", "time"), [("delta", "timestamp"), ("iceberg", "bigint")])
 def test_any_changes_in_any_epochs(tmp_path: Path, lakes: SparkSession, lake: str, time: str) -> None:
-    from vsc.runtime.spark.connectors.lake_history import History, kept
-    from vsc.runtime.spark.connectors.lake_merge import Target
+    from vsc.runtime.spark.connectors.lake.history import History, kept
+    from vsc.runtime.spark.connectors.lake.merge import Target
 
     case = Case("sink s to noop (); stream s (k int) from memory ();", tmp_path, lakes, lake)
     case.spark.sql(f"create table {case.sql()} (k int, v int, `from` {time}, until {time}) using {lake}")

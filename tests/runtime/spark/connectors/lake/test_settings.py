@@ -9,7 +9,8 @@ from tests.runtime.spark.support import compiled
 from vsc.plan.parts import Connector
 from vsc.plan.types import BIGINT, STRING, TIMESTAMP, ArrayType, DataType, DecimalType, MapType, ScalarType
 from vsc.runtime.errors import LakeReleaseError, LakeTableError
-from vsc.runtime.spark.connectors.delta import DeltaTable
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.delta.connector import DeltaTable
 from vsc.runtime.spark.connectors.jars import (
     DELTA,
     ICEBERG,
@@ -19,10 +20,9 @@ from vsc.runtime.spark.connectors.jars import (
     connector_settings,
     unfetched,
 )
-from vsc.runtime.spark.connectors.lake_table import identifier, lake_error
+from vsc.runtime.spark.connectors.lake.table import identifier, lake_error
 from vsc.runtime.spark.connectors.table_types import gives, holds, misfits
-from vsc.runtime.spark.failures import translated
-from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.query.failures import translated
 
 SOURCE = "stream s (k string) from files (path = 'x', format = 'json');"
 PACKAGE = "spark.jars.packages"

@@ -1,0 +1,1 @@
+"""Files: a folder as a source, and as a sink whose epochs appear whole."""

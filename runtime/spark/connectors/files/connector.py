@@ -1,0 +1,202 @@
+"""Files: a source that reads every file of a folder once, and a sink whose epochs appear whole.
+
+The rows of a source are made in `file_rows` and `text_rows`; how a sink writes aside, then renames, is in
+`vsc.runtime.spark.connectors.files.epoch_files`.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from vsc.plan.nodes import Node, Sink
+from vsc.plan.types import STRING
+from vsc.runtime.errors import SinkError, SourceError
+from vsc.runtime.operators.source.partition_folders import NO_VALUE
+from vsc.runtime.spark.base.ddl import quoted
+from vsc.runtime.spark.base.hadoop import Files, is_local, local_path, usable
+from vsc.runtime.spark.base.options import Options, refuse
+from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
+from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, orc_files, parquet_files
+from vsc.runtime.spark.connectors.files.epoch_files import MARK, EpochFiles
+from vsc.runtime.spark.connectors.files.text_rows import check_text, text_reader, text_rows
+from vsc.runtime.spark.exchange.output import Output
+from vsc.runtime.spark.exchange.tally import Tally
+from vsc.runtime.spark.formats.source_columns import CORRUPT, RowReader
+from vsc.runtime.spark.formats.zones import check_zone
+
+__all__ = ["FilesConnector"]
+
+_FORMATS = ("parquet", "json", "csv", "orc")
+_TEXT = ("json", "csv")
+_FORMATS_HELP = "the formats are " + ", ".join(_FORMATS)
+_PLACE = "_vsc_place"
+"""The place of a row in its task."""
+_TASK = "_vsc_task"
+"""The number of a task."""
+_FIRST = "part-00000-"
+"""What the files of Spark's first task begin with."""
+
+
+class FilesConnector(Connector):
+    """Files on any file system that Spark reaches."""
+
+    kind = "files"
+    digests = True
+
+    def check_source(self, node: Node, options: Options, default_local: bool) -> None:
+        """Refuses unknown formats and options, and a local path at which there is nothing."""
+        form = options.text("format")
+        if form not in _FORMATS:
+            raise SourceError(
+                f"{options.place} has format {form!r}, which this version of vsc cannot read", _FORMATS_HELP
+            )
+        path = options.text("path")
+        if is_local(path, default_local) and not glob.glob(local_path(path)) and not os.path.exists(local_path(path)):
+            raise _missing(options, path)
+        if options.get("missing_columns") not in (None, "error", "null"):
+            raise SourceError(
+                f"{options.place}: missing_columns is 'error' or 'null', not {options.get('missing_columns')!r}"
+            )
+        check_zone(options)
+        refuse(options, "source", SourceError)
+        if form in _TEXT:
+            check_text(node.source, options)
+
+    def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
+        """The rows of the present files, and of those that come."""
+        path = options.text("path")
+        with usable(SourceError, f"{options.place}: {path!r}", "correct the path, or what keeps it from being read"):
+            found = Files(spark, path).matches()
+        if not found:
+            raise _missing(options, path)
+        if options.text("format") in _TEXT:
+            return text_rows(spark, node.source, options, CORRUPT in read)
+        if parquet_files(spark, node.source, options, read) is not None:
+            return file_paths(spark, node.source, options)
+        return file_rows(spark, node.source, options, read)
+
+    def reader(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> RowReader | None:
+        """What reads lines of text, and parquet files that are on this machine; all others Spark reads."""
+        form = options.text("format")
+        if form in _TEXT:
+            return text_reader(node.source, options, CORRUPT in read)
+        return (orc_files if form == "orc" else parquet_files)(spark, node.source, options, read)
+
+    def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
+        """A message if no file has data, otherwise None."""
+        path = options.text("path")
+        return None if Files(spark, path).has_data() else f"there are no files in {path!r}"
+
+    def check_sink(self, options: Options) -> None:
+        """Refuses unknown formats."""
+        form = options.text("format")
+        if form not in _FORMATS:
+            raise SinkError(
+                f"{options.place} has format {form!r}, which this version of vsc cannot write", _FORMATS_HELP
+            )
+        refuse(options, "sink", SinkError)
+
+    def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
+        """The sink."""
+        return _FilesSink(spark, sink, node, checkpoint)
+
+
+def _missing(options: Options, path: str) -> SourceError:
+    return SourceError(
+        f"{options.place}: there is no file or folder {path!r}",
+        "make it, or correct the path; relative paths are relative to the working directory",
+    )
+
+
+class _FilesSink(EpochSink):
+    """Files of one epoch appear once, whole, under names that carry the checkpoint's id and the epoch: `EpochFiles`."""
+
+    def __init__(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> None:
+        super().__init__(sink, node)
+        self._spark = spark
+        self._format = self._options.text("format")
+        self._timestamp = self._options.flag("with_timestamp")
+        self._append = self._options.flag("append")
+        with self._usable():
+            folder = Files(spark, self._options.text("path"))
+        self._folders = sink.connector.partition_by
+        # Two sinks of one query may share a folder: the statement's number keeps their names apart.
+        number = sink.id.removeprefix("sink-")
+        self._epochs = EpochFiles(folder, checkpoint[:MARK], number, self._place, bool(self._folders))
+
+    def prepare(self) -> None:
+        """Makes the folder; refuses foreign files in it, unless ``append``; removes what a crash left unfinished."""
+        with self._usable():
+            self._epochs.prepare(self._append, self.ancestors)
+
+    def lost(self) -> str | None:
+        """A message if none of the sink's files exist any more, otherwise None."""
+        with self._usable():
+            bare = self._epochs.is_bare()
+        if not bare:
+            return None
+        return (
+            f"{self._place}: the files that this checkpoint wrote to {self._options.text('path')!r} are gone; "
+            f"{ONLY_NEW}"
+        )
+
+    def is_new(self, epoch: int) -> bool:
+        """Whether the epoch has no list yet."""
+        return self._epochs.is_new(epoch)
+
+    def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
+        """Writes the epoch, or rolls it forward if it was written before."""
+        self._epochs.write(epoch, rows, lambda path: self._save(output, path))
+
+    def back_to(self, epoch: int) -> None:
+        """Removes the files of later epochs, and their lists."""
+        with self._usable():
+            self._epochs.back_to(epoch)
+
+    def _usable(self) -> AbstractContextManager[None]:
+        what = f"{self._place}: {self._options.text('path')!r}"
+        return usable(SinkError, what, "correct the path, or what keeps it from being written")
+
+    def _in_folders(self, rows: DataFrame) -> DataFrame:
+        """The rows with Spark's name for the folder of null also for that of an empty text: to make it null itself,
+        Spark would sort again."""
+        columns = {}
+        for column in (*self._node.schema.key, *self._node.schema.value):
+            if column.name in self._folders and column.type == STRING:
+                text = F.col(quoted(column.name))
+                columns[column.name] = F.coalesce(F.nullif(text, F.lit("")), F.lit(NO_VALUE))
+        return rows.withColumns(columns) if columns else rows
+
+    def _by_folder(self, rows: DataFrame) -> DataFrame:
+        """The rows of each task sorted by folder, those of a folder in their order.
+
+        Spark sorts by folder only what is not sorted so, and then it may change the order.
+        """
+        if not self._folders:
+            return rows
+        ordered = rows.withColumn(_PLACE, F.monotonically_increasing_id())
+        return ordered.sortWithinPartitions(*map(quoted, self._folders), _PLACE).drop(_PLACE)
+
+    def _save(self, output: Output, path: str) -> dict[int, int]:
+        """Writes the rows; returns to how many folders each task has written, and so how many files at least."""
+        rows = self._in_folders(output.rows(self.id, self._node, self._timestamp))
+        written = Observation(f"tasks of {self.id}")
+        folder_of_task = F.collect_set(F.struct(_TASK, *map(quoted, self._folders))).alias("folders")
+        rows = rows.withColumn(_TASK, F.spark_partition_id()).observe(written, folder_of_task).drop(_TASK)
+        writer = self._by_folder(rows).write.format(self._format).partitionBy(*self._folders)
+        own = {"header": "true"} if self._format == "csv" else {}
+        writer.options(**own).options(**self._options.spark).save(path)
+        tasks = Counter(one[_TASK] for one in written.get["folders"])
+        if 0 not in tasks:  # Spark's first task writes a file even then
+            folder = Files(self._spark, path)
+            for name in folder.names():
+                if name.startswith(_FIRST):
+                    folder.delete(name)
+        return tasks

@@ -1,0 +1,259 @@
+"""The files of a sink, epoch by epoch: each epoch's appear once, whole, whatever crashes between any two steps.
+
+In the target folder, beside the files that readers see::
+
+    part-CHECKPOINT-SINK-EPOCH-NUMBER.SUFFIX   published files, maybe in folders NAME=VALUE
+    _vsc-CHECKPOINT-SINK/EPOCH-UUID/           an epoch's files while they are written: readers skip what begins with _
+    _vsc-CHECKPOINT-SINK/EPOCH._commit         the epoch's list: which file goes where, how big it is, rows, digest
+
+An epoch is written aside; then its list appears, in one rename; then its files are renamed, none over another one;
+then the folder goes. Before there is a list the epoch is discarded and written again; after it is only ever rolled
+forward: an epoch that is repeated writes nothing, and has to have the rows and the digest that its list has. Only the
+lists of the newest two epochs are kept: Spark repeats none but the newest.
+
+Each attempt at an epoch has a folder of its own, so that what a dead driver's tasks still write is not taken for its.
+
+Not for how rows become files: the caller does that, in the folder that it gets.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from vsc.plan.words import counted
+from vsc.runtime.errors import SinkError
+from vsc.runtime.spark.base.hadoop import Files, is_hidden
+from vsc.runtime.spark.exchange.tally import Tally
+
+__all__ = ["MARK", "EpochFiles"]
+
+LIST_FORMAT = 1
+MARK = 16
+"""How many letters of a checkpoint's id begin the names of its files."""
+_LIST = "._commit"
+_KEPT = 2
+_NUMBER = re.compile(r"\d{1,18}")
+_TASK = re.compile(r"part-(\d+)-")
+"""What the name of a file begins with that a task writes: the task's number."""
+_DIGITS = re.compile(r"(\d+)")
+
+
+Writer: TypeAlias = Callable[[str], Mapping[int, int]]
+"""Writes files into a folder; returns the number of files, at least, that each of Spark's tasks has written."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """An epoch's list. `folder`: where its files were written; `files`: the name there, the published name, bytes."""
+
+    rows: Tally
+    folder: str
+    files: tuple[tuple[str, str, int], ...]
+
+    def dump(self) -> str:
+        data = {"format": LIST_FORMAT, "rows": self.rows.count, "digest": f"{self.rows.digest:032x}"}
+        return json.dumps({**data, "folder": self.folder, "files": [list(f) for f in self.files]}) + "\n"
+
+    @classmethod
+    def load(cls, text: str) -> _Listed:
+        """Raises ValueError, KeyError or TypeError for anything that `dump` did not write."""
+        data = json.loads(text)
+        if data["format"] != LIST_FORMAT:
+            raise ValueError(f"format version {data['format']}, this vsc reads {LIST_FORMAT}")
+        files = tuple((str(old), str(new), int(size)) for old, new, size in data["files"])
+        folder = str(data["folder"])
+        names = (folder, *(name for old, new, _ in files for name in (old, new)))
+        if "/" in folder or any(part in ("", ".", "..") for name in names for part in name.split("/")):
+            raise ValueError("a name leads out of the folder")
+        return cls(Tally(int(data["rows"]), int(data["digest"], 16)), folder, files)
+
+
+class EpochFiles:
+    """The epochs of one sink in `folder`: by name, its files are in the order in which Spark has numbered them.
+
+    `checkpoint` begins the names of all files of one checkpoint, `sink` tells its sinks apart, which may share a
+    folder. `place` names the sink in messages. `nested`: the files may be in folders, at any depth.
+    """
+
+    def __init__(self, folder: Files, checkpoint: str, sink: str, place: str, nested: bool = False) -> None:
+        self._folder = folder
+        self._checkpoint = checkpoint
+        self._mark = f"{checkpoint}-{sink}"
+        self._aside = f"_vsc-{self._mark}"
+        self._place = place
+        self._nested = nested
+        self._lists: set[int] = set()
+
+    def prepare(self, append: bool, ancestors: Sequence[str] = ()) -> None:
+        """Makes the folder; refuses foreign files in it, unless `append`; removes what a crash left unfinished.
+
+        `ancestors`: the checkpoints whose files are not foreign. OSError if the folder cannot be written.
+        """
+        self._folder.make()
+        self._folder.make(f"{self._aside}-try")
+        self._folder.delete(f"{self._aside}-try")
+        if not append:
+            self._refuse_foreign(tuple(f"part-{one[:MARK]}-" for one in (self._checkpoint, *ancestors)))
+        names = self._folder.names(self._aside)
+        stems = {name: name.removesuffix(_LIST) for name in names}
+        self._lists = {int(stem) for name, stem in stems.items() if stem != name and stem.isdigit()}
+        self._forget(max(self._lists, default=0) - _KEPT + 1)
+        kept = {self._list(epoch) for epoch in self._lists}
+        kept |= {f"{self._aside}/{self._listed(epoch).folder}" for epoch in self._lists}
+        for name in names:
+            if f"{self._aside}/{name}" not in kept:
+                self._folder.delete(f"{self._aside}/{name}")
+
+    def is_bare(self) -> bool:
+        """Whether no published file is there."""
+        return next(self._published(), None) is None
+
+    def is_new(self, epoch: int) -> bool:
+        """Whether the epoch has no list yet."""
+        return epoch not in self._lists
+
+    def write(self, epoch: int, rows: Callable[[], Tally], make: Writer) -> None:
+        """Publishes the epoch's files; again, if a crash came in between. `make` writes them into the folder it gets.
+
+        Of a new epoch `rows` is asked for only after `make`. SinkError when the epoch was written with other rows
+        before, when files that a task has written are not there, or others are not what the list says.
+        """
+        if self.is_new(epoch):
+            listed = self._staged(epoch, rows, make)
+        else:
+            listed = self._listed(epoch)
+            if listed.rows != rows():
+                raise listed.rows.differs(rows(), self._place, epoch, f"remove {self._all_of(epoch)}")
+        if listed is not None:
+            self._publish(epoch, listed)
+        self._forget(epoch - _KEPT + 1)
+
+    def back_to(self, epoch: int) -> None:
+        """Removes what was written for later epochs. Before `prepare`; may be repeated."""
+        later = [name for name, number in self._published() if number > epoch]
+        for name in self._folder.names(self._aside):
+            found = _NUMBER.match(name)
+            if found is not None and int(found.group()) > epoch:
+                later.append(f"{self._aside}/{name}")
+        for name in later:
+            self._folder.delete(name)
+
+    def _published(self) -> Iterator[tuple[str, int]]:
+        """The files that readers see of this sink, with their epochs."""
+        begin = f"part-{self._mark}-"
+        for name in self._folder.files() if self._nested else self._folder.names():
+            last = name.rpartition("/")[2]
+            found = _NUMBER.match(last.removeprefix(begin)) if last.startswith(begin) and not is_hidden(name) else None
+            if found is not None:
+                yield name, int(found.group())
+
+    def _sizes(self, aside: str) -> dict[str, int]:
+        """The files that wait in a folder, by their paths in it, with their lengths."""
+        if not self._nested:
+            return self._folder.sizes(aside)
+        return {name: self._folder.length(f"{aside}/{name}") for name in self._folder.files(aside)}
+
+    def _staged(self, epoch: int, rows: Callable[[], Tally], make: Writer) -> _Listed | None:
+        """The list of an epoch that was not there; None for one without rows, of which nothing stays."""
+        folder = f"{epoch}-{uuid.uuid4().hex}"
+        aside = f"{self._aside}/{folder}"
+        written = make(self._folder.path(aside))
+        if not rows().count:
+            self._folder.delete(aside)
+            return None
+        sizes = self._sizes(aside)
+        parts = [(name, sizes[name]) for name in sorted(sizes, key=_by_numbers) if not is_hidden(name)]
+        self._check_there(epoch, written, [name for name, _ in parts])
+        files = tuple((name, self._name(epoch, i, name), size) for i, (name, size) in enumerate(parts))
+        for _, name, _ in files:
+            if self._folder.exists(name):
+                raise SinkError(
+                    f"{self._place}: {self._folder.path(name)} already exists, but there is no list of epoch {epoch}",
+                    f"move the files of epoch {epoch} and of later ones away, then run again",
+                )
+        listed = _Listed(rows(), folder, files)
+        self._folder.write(self._list(epoch), listed.dump())
+        self._lists.add(epoch)
+        return listed
+
+    def _check_there(self, epoch: int, written: Mapping[int, int], names: Sequence[str]) -> None:
+        """SinkError if files of a task are not here: it may have written them to a disk of its own machine."""
+        here = Counter(int(found.group(1)) for name in names if (found := _TASK.match(name.rpartition("/")[2])))
+        missing = sum(max(0, count - here[task]) for task, count in written.items())
+        if missing:
+            raise SinkError(
+                f"{self._place}: {counted(missing, 'file')} that tasks have written for epoch {epoch} "
+                f"{'is' if missing == 1 else 'are'} not in {self._folder.root}, as the driver sees it",
+                "give a path that the driver and all executors share: hdfs://..., s3a://..., or a shared disk",
+            )
+
+    def _publish(self, epoch: int, listed: _Listed) -> None:
+        aside = f"{self._aside}/{listed.folder}"
+        staged = self._sizes(aside)
+        for old, name, size in listed.files:
+            found = self._folder.size(name)
+            if found is None and old in staged:
+                if "/" in name:
+                    self._folder.make(name.rpartition("/")[0])
+                self._folder.rename(f"{aside}/{old}", name)
+            elif found is None:
+                raise SinkError(
+                    f"{self._place}: {self._folder.path(name)} is gone, although its epoch is not complete",
+                    f"put it back; or, if it was taken away on purpose, remove {self._all_of(epoch)}, "
+                    "and the epoch is written again",
+                )
+            elif found != size:
+                raise SinkError(
+                    f"{self._place}: {self._folder.path(name)} has {found} bytes, but was written with {size}",
+                    "put back what was there: a published file must not be changed",
+                )
+        self._folder.delete(aside)
+
+    def _forget(self, before: int) -> None:
+        """The lists of epochs that Spark will not repeat any more."""
+        for epoch in sorted(self._lists):
+            if epoch < before:
+                self._folder.delete(self._list(epoch))
+                self._lists.remove(epoch)
+
+    def _listed(self, epoch: int) -> _Listed:
+        try:
+            return _Listed.load(self._folder.read(self._list(epoch)))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise SinkError(
+                f"{self._place}: {self._folder.path(self._list(epoch))} is damaged: {error}",
+                f"restore it; or remove {self._all_of(epoch)}, and the epoch is written again",
+            ) from error
+
+    def _all_of(self, epoch: int) -> str:
+        """What there is of an epoch, for a message."""
+        files = f"{'**/' if self._nested else ''}part-{self._mark}-{epoch:010d}-*"
+        return f"{self._folder.path(files)} and {self._folder.path(self._list(epoch))}"
+
+    def _refuse_foreign(self, own: tuple[str, ...]) -> None:
+        for name in self._folder.files():
+            if not is_hidden(name) and not name.rpartition("/")[2].startswith(own):
+                raise SinkError(
+                    f"{self._place}: {self._folder.root} holds {name}, which this checkpoint did not write",
+                    "give another path, remove the files, or add append = true",
+                )
+
+    def _list(self, epoch: int) -> str:
+        return f"{self._aside}/{epoch}{_LIST}"
+
+    def _name(self, epoch: int, number: int, staged: str) -> str:
+        """The name to publish under, with what comes behind the first dot of Spark's: ``.snappy.parquet``."""
+        folder, slash, last = staged.rpartition("/")
+        _, dot, rest = last.partition(".")
+        return f"{folder}{slash}part-{self._mark}-{epoch:010d}-{number:05d}{dot}{rest}"
+
+
+def _by_numbers(name: str) -> list[str | int]:
+    """Sorts Spark's names: the thousandth file of a task is ``...-c1000``, behind ``...-c999``."""
+    return [int(part) if part.isdecimal() else part for part in _DIGITS.split(name)]

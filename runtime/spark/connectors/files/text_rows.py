@@ -1,0 +1,132 @@
+"""The rows of text files, JSON and CSV: Spark finds the files and reads their lines, the workers read what they say.
+
+Guarantees: those of `file_rows`. Only what is written in a format that a source declares (`timestampFormat`,
+`dateFormat`) is read by Spark once more: Java knows its patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from vsc.plan.nodes import Column as DeclaredColumn
+from vsc.plan.nodes import Source
+from vsc.plan.settings import of_files
+from vsc.plan.types import STRING, ArrayType, MapType, StructType
+from vsc.runtime.errors import SourceError
+from vsc.runtime.spark.base.ddl import ddl
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.file_rows import file_metadata, loaded
+from vsc.runtime.spark.formats.csv import CsvCells
+from vsc.runtime.spark.formats.csv_dialect import CsvDialect
+from vsc.runtime.spark.formats.json_lines import JsonLines
+from vsc.runtime.spark.formats.json_rows import JsonReader
+from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, PART, START, TIME
+from vsc.runtime.spark.formats.zones import declared_zone, timestamp_in_zone
+
+__all__ = ["check_text", "text_reader", "text_rows"]
+
+_FORMATS = {"timestampformat": "timestamp", "dateformat": "date"}
+"""Spark's options, in lower case, for how times are written, and the type that each is for."""
+_SHOWN = 80
+
+
+def check_text(source: Source, options: Options) -> None:
+    """Refuses columns that JSON or CSV, or a declared format, cannot have. SourceError."""
+    form, formats = options.text("format"), _formats(options)
+    for column in source.columns:
+        nested = isinstance(column.type, ArrayType | MapType | StructType)
+        if nested and form == "csv":
+            raise SourceError(f"{options.place}: column {column.name!r} is {column.type}, which a CSV cell cannot hold")
+        for name, type in _FORMATS.items():
+            if nested and name in formats and type in str(column.type):
+                raise SourceError(
+                    f"{options.place}: column {column.name!r} is {column.type}, and a format is for columns of {type}",
+                    f"declare the {type} in it as string, and read it in an expression",
+                )
+
+
+def text_reader(source: Source, options: Options, raw: bool) -> CsvCells | JsonLines | None:
+    """What reads the lines of `text_rows`; None if these are rows already. `raw`: unreadable rows come with their
+    text."""
+    return None if _formatted(source, options) else _reader(source, source.columns, options, raw)
+
+
+def text_rows(spark: SparkSession, source: Source, options: Options, raw: bool) -> DataFrame:
+    """The lines of a source's files, each with the file that it is from; the rows, if the source declares formats."""
+    lines = _lines(spark, source, options)
+    formatted = _formatted(source, options)
+    if not formatted:
+        return lines
+    columns = tuple(replace(c, type=STRING) if c.name in formatted else c for c in source.columns)
+    reader = _reader(source, columns, options, True)
+    types: list[tuple[str, object]] = [(f"_vsc_column_{i}", c.type) for i, c in enumerate(columns)]
+    types += [(PART, "string"), (START, "bigint"), *([(TIME, "bigint")] if source.timestamp is None else [])]
+    rows = lines.mapInArrow(reader, ddl([*types, (BAD, "string"), (CORRUPT, "string")]))
+    return _typed(rows, source, options, formatted)
+
+
+def _formats(options: Options) -> dict[str, str]:
+    return {name.lower(): value for name, value in options.spark.items() if name.lower() in _FORMATS}
+
+
+def _formatted(source: Source, options: Options) -> frozenset[str]:
+    """The columns that are written in a format of their own."""
+    types = {_FORMATS[name] for name in _formats(options)}
+    return frozenset(column.name for column in source.columns if str(column.type) in types)
+
+
+def _reader(source: Source, columns: tuple[DeclaredColumn, ...], options: Options, raw: bool) -> CsvCells | JsonLines:
+    others, zone = (PART, START, *([TIME] if source.timestamp is None else [])), declared_zone(options)
+    if options.text("format") == "json":
+        return JsonLines(JsonReader(columns, zone), others, columns != source.columns)
+    return CsvCells(columns, CsvDialect.of(options.spark, options.place), options.place, others, texts=raw, zone=zone)
+
+
+def _lines(spark: SparkSession, source: Source, options: Options) -> DataFrame:
+    given = {name.lower(): value for name, value in options.spark.items()}
+    own: list[tuple[str, str]] = []
+    if options.text("format") == "csv":
+        own.append(("lineSep", CsvDialect.of(options.spark, options.place).line_end))
+    elif given.get("multiline", "").lower() == "true":
+        own.append(("wholetext", "true"))
+    elif "linesep" in given:
+        own.append(("lineSep", given["linesep"]))
+    to_spark = tuple(pair for pair in options.connector.spark_options if of_files(pair[0]))
+    passed = replace(options.connector, spark_options=(*to_spark, *own))
+    frame = loaded(spark.readStream.format("text"), replace(options, connector=passed))
+    return frame.select(F.col("value").cast("binary"), *file_metadata(frame, source.timestamp is None))
+
+
+def _typed(rows: DataFrame, source: Source, options: Options, formatted: frozenset[str]) -> DataFrame:
+    """Rows in which the formatted columns are texts, with these read."""
+    formats, zone = _formats(options), options.get("time_zone")
+    values, problems = [], [F.col(BAD)]
+    for i, column in enumerate(source.columns):
+        cell = F.col(f"_vsc_column_{i}")
+        value = _read(cell, str(column.type), formats, zone) if column.name in formatted else cell
+        if column.name in formatted:
+            problems.append(F.when(cell.isNotNull() & value.isNull(), _misfit(column, cell)))
+        values.append(value.alias(column.name))
+    problem = F.coalesce(*problems)
+    others = [name for name in (PART, START, TIME) if name in rows.columns]
+    return rows.select(*values, *others, problem.alias(BAD), CORRUPT)
+
+
+def _read(text: Column, type: str, formats: Mapping[str, str], zone: object) -> Column:
+    """The time of a text in a declared format, in the years that a text may have."""
+    if type == "timestamp" and zone is not None:
+        found = timestamp_in_zone(text, str(zone), formats)
+    else:
+        pattern = formats["timestampformat" if type == "timestamp" else "dateformat"]
+        found = F.try_to_timestamp(text, F.lit(pattern)).cast(type)
+    return F.when(F.year(found).between(1, 9999), found)
+
+
+def _misfit(column: DeclaredColumn, text: Column) -> Column:
+    """What `misfits.misfit` says, in Spark."""
+    cut = F.when(F.length(text) > _SHOWN, F.concat(F.left(text, F.lit(_SHOWN - 3)), F.lit("..."))).otherwise(text)
+    return F.concat(F.lit(f"column '{column.name}' ({column.type}) cannot hold '"), cut, F.lit("'"))

@@ -1,0 +1,101 @@
+"""Iceberg: tables, and the rows that are appended to one, as a stream. A file is a source partition, in its order.
+
+The summaries of a table's snapshots hold who wrote them, and which write it was. A table that is named by its path is
+one of a Hadoop catalog of vsc's own, whose warehouse is the folder above. Not for rows that are changed or deleted:
+Iceberg has no stream of them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from vsc.plan.nodes import Node
+from vsc.runtime.errors import SourceError
+from vsc.runtime.spark.base.ddl import quoted
+from vsc.runtime.spark.base.hadoop import Files
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.jars import ICEBERG
+from vsc.runtime.spark.connectors.lake.connector import LakeConnector
+from vsc.runtime.spark.connectors.lake.table import LakeTable, declared, identifier
+from vsc.runtime.spark.formats.source_columns import PART
+
+__all__ = ["Iceberg", "IcebergTable"]
+
+_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+_SUMMARY = "spark.sql.iceberg.snapshot-property"
+_WRITER, _NUMBER = "vsc.writer", "vsc.write"
+_WHOLE_FILES = {"split-size": str(1 << 50), "file-open-cost": str(1 << 50)}
+"""A file is one task's: Iceberg neither splits nor packs files of that size."""
+
+
+class IcebergTable(LakeTable):
+    """See the module."""
+
+    lake = ICEBERG
+
+    def use(self, spark: SparkSession) -> None:
+        """See `LakeTable`."""
+        if self.name is not None:
+            self.sql = identifier(self.name, self.place)
+            return
+        warehouse, _, table = Files(spark, str(self.path)).root.rstrip("/").rpartition("/")
+        catalog = f"vsc_{zlib.crc32(warehouse.encode()):08x}"
+        settings = {"": _CATALOG, ".type": "hadoop", ".warehouse": warehouse, ".cache-enabled": "false"}
+        for name, value in settings.items():
+            spark.conf.set(f"spark.sql.catalog.{catalog}{name}", value)
+        self.sql = f"{catalog}.{quoted(table)}"
+
+    def check(self, spark: SparkSession) -> None:
+        """See `LakeTable`."""
+        self._table(spark)
+
+    def properties(self, spark: SparkSession) -> Mapping[str, str]:
+        """See `LakeTable`."""
+        return dict(self._table(spark).properties())
+
+    def written(self, spark: SparkSession, writer: str) -> int | None:
+        """See `LakeTable`."""
+        table = self._table(spark)
+        snapshot = table.currentSnapshot()
+        while snapshot is not None:
+            summary = snapshot.summary()
+            if summary.get(_WRITER) == writer:
+                return int(summary.get(_NUMBER))
+            parent = snapshot.parentId()
+            snapshot = None if parent is None else table.snapshot(parent)
+        return None
+
+    def numbered(self, writer: str, number: int) -> Mapping[str, str]:
+        """See `LakeTable`."""
+        return {f"{_SUMMARY}.{_WRITER}": writer, f"{_SUMMARY}.{_NUMBER}": str(number)}
+
+    def _table(self, spark: SparkSession) -> Any:
+        with self.usable():
+            jvm: Any = spark._jvm
+            table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, self.sql)
+            table.refresh()
+            return table
+
+
+class Iceberg(LakeConnector):
+    """Tables of Iceberg."""
+
+    kind = "iceberg"
+    table = IcebergTable
+
+    def _check_stream(self, node: Node, options: Options) -> None:
+        if node.source.timestamp is None:
+            raise SourceError(
+                f"{options.place}: the rows of an Iceberg table have no time of their own", "add `timestamp COLUMN`"
+            )
+
+    def _stream(
+        self, spark: SparkSession, table: LakeTable, node: Node, options: Options, read: frozenset[str]
+    ) -> DataFrame:
+        frame = spark.readStream.format("iceberg").options(**options.spark, **_WHOLE_FILES).load(table.sql)
+        return frame.select(*declared(node, read), F.input_file_name().alias(PART))

@@ -1,0 +1,189 @@
+"""Kafka: a source in the order of partitions and offsets, at the records' own times; a sink that writes once.
+
+Guarantees of a source: a topic partition is a source partition, read by one task in the order of its offsets; a record
+that does not fit is marked with the reason, not lost; a null value is marked as such, and every record has its own
+time.
+"""
+
+from __future__ import annotations
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from vsc.plan.nodes import Column as DeclaredColumn
+from vsc.plan.nodes import Node, Sink
+from vsc.plan.offsets import offsets_help, offsets_problem
+from vsc.plan.types import MapType
+from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
+from vsc.runtime.spark.base.options import Options, refuse
+from vsc.runtime.spark.connectors.connector import Connector, EpochSink
+from vsc.runtime.spark.connectors.jars import KAFKA
+from vsc.runtime.spark.connectors.kafka.client import PREFIX, check_topic, is_empty
+from vsc.runtime.spark.connectors.kafka.layout import Part, layout
+from vsc.runtime.spark.connectors.kafka.texts import texts_reader
+from vsc.runtime.spark.formats.source_columns import (
+    BAD,
+    DELETED,
+    KEY,
+    OFFSET,
+    PART,
+    PART_DIGITS,
+    TIME,
+    VALUE,
+    RowReader,
+)
+
+__all__ = ["Kafka"]
+
+_DEFAULTS = {
+    "maxOffsetsPerTrigger": "500000",
+    "kafka.isolation.level": "read_committed",
+    "kafka.max.poll.records": "10000",
+}
+"""An epoch is bounded; what a transaction has not committed is not there; and Spark, which asks the broker for the
+offsets of a partition with each poll, polls seldom: unless the source says otherwise."""
+_FORMATS = ("json", "string", "avro")
+_KEY_FORMATS = ("string", "json", "avro", "none")
+
+
+class Kafka(Connector):
+    """Topics of Kafka."""
+
+    kind = "kafka"
+
+    def check_source(self, node: Node, options: Options, default_local: bool) -> None:
+        """Refuses formats and options that cannot be, and a topic that cannot be read."""
+        _check_formats(options, SourceError)
+        refuse(options, "source", SourceError)
+        topic, starts = options.text("topic"), options.get("starting_offsets")
+        problem = None if starts is None else offsets_problem(str(starts), topic)
+        if problem is not None:
+            raise SourceError(f"{options.place}: {problem}", offsets_help(topic))
+        layout(options, node, node.source.columns, "read")
+        check_topic(options, "read")
+
+    def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
+        """The records from the starting offsets on."""
+        try:
+            return _rows(spark, node, options)
+        except AnalysisException as error:
+            if "data source" in str(error):
+                raise KAFKA.missing("its jars are not on the class path") from error
+            raise
+
+    def reader(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> RowReader | None:
+        """What reads keys and values in JSON."""
+        columns = node.source.columns
+        return texts_reader(layout(options, node, columns, "read"), columns)
+
+    def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
+        """That the topic is empty."""
+        return f"the topic {options.text('topic')!r} holds no record" if is_empty(options) else None
+
+    def check_sink(self, options: Options) -> None:
+        """Refuses formats and options that cannot be, and a topic that cannot be written."""
+        _check_formats(options, SinkError)
+        refuse(options, "sink", SinkError)
+        if options.text("format") == "string" and options.flag("with_timestamp"):
+            raise SinkError(f"{options.place}: the format 'string' has no place for `with_timestamp`", "use json")
+        check_topic(options, "write")
+
+    def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
+        """The sink."""
+        from vsc.runtime.spark.connectors.kafka.sink import KafkaSink, check_no_tombstones  # needs confluent_kafka
+
+        check_no_tombstones(node, Options.of_sink(sink))
+        return KafkaSink(sink, node, checkpoint)
+
+
+def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:
+    """Raises an `error` for formats that are unknown."""
+    for name, known in (("format", _FORMATS), ("key_format", _KEY_FORMATS)):
+        given = options.get(name)
+        if given is not None and given not in known:
+            raise error(
+                f"{options.place} has {name} {given!r}, which this version of vsc does not know for Kafka",
+                "use one of " + ", ".join(known),
+            )
+
+
+def _rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
+    columns = node.source.columns
+    record = layout(options, node, columns, "read")
+    headers = [] if record.headers is None else [_headers(record.headers).alias("of_headers")]
+    texts = _records(spark, options).select(
+        F.col("value").isNull().alias(DELETED), *map(F.col, ("key", "value", "partition", "offset", "timestamp")),
+        *(_texts(part).alias(f"of_{part.name}") for part in record.parts if part.form != "json"), *headers,
+    )  # fmt: skip
+    place = {c.name: _value(part, c) for part in record.parts for c in part.columns}
+    if record.headers is not None:
+        place[record.headers.name] = F.col("of_headers")
+    in_json = {"key": KEY, "value": VALUE}
+    return texts.select(
+        *(place[c.name].alias(c.name) for c in columns),
+        _part(options.text("topic")).alias(PART), F.col("offset").alias(OFFSET),
+        F.unix_millis("timestamp").alias(TIME), F.col(DELETED),
+        F.coalesce(*map(_problem, record.parts)).alias(BAD),
+        *(F.col(part.name).alias(in_json[part.name]) for part in record.parts if part.form == "json"),
+    )  # fmt: skip
+
+
+def _texts(part: Part) -> Column:
+    """What is made of the bytes of a part: in Avro a struct of the columns and of `BAD`, else the text, null if they
+    are not UTF-8."""
+    if part.avro is None:
+        return F.try_validate_utf8(F.col(part.name).cast("string"))
+    from vsc.runtime.spark.connectors.kafka.avro import avro_column
+
+    return avro_column(part.avro, F.col(part.name))
+
+
+def _value(part: Part, column: DeclaredColumn) -> Column:
+    """A column of a part; null where it is still to be read."""
+    if part.form == "json":
+        return F.lit(None).cast(str(column.type))
+    return F.col(f"of_{part.name}") if part.avro is None else F.col(f"of_{part.name}")[column.name]
+
+
+def _problem(part: Part) -> Column:
+    """Why the bytes of a part cannot be read, if it has to be said here."""
+    if part.form == "json":
+        return F.lit(None).cast("string")
+    found = F.col(f"of_{part.name}")
+    if part.avro is not None:
+        return F.concat(F.lit(f"its {part.name} is not of its Avro schema: "), found[BAD])
+    return F.when(F.col(part.name).isNotNull() & found.isNull(), F.lit(f"its {part.name} is not UTF-8 text"))
+
+
+def _part(topic: str) -> Column:
+    """What `kafka_part` gives. (Spark's `format_string` takes as long as the rest of a record.)"""
+    number = F.col("partition").cast("string")
+    digits = F.lpad(number, F.greatest(F.length(number), F.lit(PART_DIGITS)), F.lit("0"))
+    return F.concat(F.lit(f"{topic}-"), digits)
+
+
+def _headers(column: DeclaredColumn) -> Column:
+    """The headers as the column has them: all, or in a map the last one of each name."""
+    found = F.col("headers")
+    if not isinstance(column.type, MapType):
+        return found
+    names = F.array_distinct(F.transform(found, lambda one: one["key"]))
+
+    def last(name: Column) -> Column:
+        return F.element_at(F.filter(found, lambda one: one["key"] == name), -1)["value"]
+
+    return F.map_from_arrays(names, F.transform(names, last))
+
+
+def _records(spark: SparkSession, options: Options) -> DataFrame:
+    """The topic as Spark reads it."""
+    own = {
+        "subscribe": options.text("topic"),
+        f"{PREFIX}bootstrap.servers": options.text("bootstrap_servers"),
+        "startingOffsets": str(options.get("starting_offsets") or "earliest"),
+        "includeHeaders": str(options.get("headers") is not None).lower(),
+    }
+    given = {name.lower() for name in options.spark}
+    defaults = {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}
+    return spark.readStream.format("kafka").options(**defaults, **options.spark, **own).load()

@@ -1,0 +1,83 @@
+"""Which columns of a node stand in the key, the value and the headers of a record of Kafka, and in which format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from vsc.plan.nodes import Column, Node
+from vsc.plan.types import STRING
+from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.spark.base.options import Options
+
+if TYPE_CHECKING:
+    from vsc.runtime.spark.connectors.kafka.avro import AvroForm
+
+__all__ = ["Layout", "Part", "key_format", "layout"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The key or the value of a record (`name`): its format, and the columns in it."""
+
+    name: Literal["key", "value"]
+    form: str
+    columns: tuple[Column, ...]
+    avro: AvroForm | None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A record. Without `key`, the key columns are in the value, or there are none."""
+
+    key: Part | None
+    value: Part
+    headers: Column | None
+
+    @property
+    def parts(self) -> list[Part]:
+        """The key, if there is one, and the value."""
+        return [part for part in (self.key, self.value) if part is not None]
+
+
+def key_format(options: Options, key: Sequence[Column]) -> str:
+    """How the key columns are kept in a record's key; 'none' if there are none, or if they are in its value."""
+    given = options.get("key_format")
+    if given is not None or not key:
+        return "none" if given is None else str(given)
+    return "string" if [column.type for column in key] == [STRING] else "json"
+
+
+def layout(options: Options, node: Node, columns: Sequence[Column], use: Literal["read", "write"]) -> Layout:
+    """The record of `columns` of a node. Raises AvroSchemaError for a schema that does not fit them, and
+    ConfigurationError for a format or `headers` that do not."""
+    key, headers = key_format(options, node.schema.key), _headers(options, columns)
+    of_key = {c.name for c in node.schema.key} if key != "none" else set()
+    keys = tuple(c for c in columns if c.name in of_key)
+    values = tuple(c for c in columns if c.name not in of_key and c is not headers)
+
+    def part(name: Literal["key", "value"], form: str, columns: tuple[Column, ...]) -> Part:
+        if form == "string" and [column.type for column in columns] != [STRING]:  # the compiler looks, as above
+            given = ", ".join(f"{column.name} {column.type}" for column in columns) or "no columns"
+            raise ConfigurationError(
+                f"{options.place}: the format 'string' is one column of type string, and the {name} has {given}",
+                "use json",
+            )
+        if form != "avro":
+            return Part(name, form, columns, None)
+        from vsc.runtime.spark.connectors.kafka.avro import avro_form  # needs fastavro
+
+        return Part(name, form, columns, avro_form(options, name, node.name, columns, use))
+
+    return Layout(part("key", key, keys) if of_key else None, part("value", options.text("format"), values), headers)
+
+
+def _headers(options: Options, columns: Sequence[Column]) -> Column | None:
+    name = options.get("headers")
+    if name is None:
+        return None
+    found = next((column for column in columns if column.name == name), None)
+    if found is None:  # the compiler looks, unless a variable gives the name
+        raise ConfigurationError(f"{options.place} has no column {name!r} for headers", "correct `headers`")
+    return found

@@ -1,0 +1,86 @@
+"""Keys and values of Kafka's records in JSON: their texts, which Spark hands to a worker, as the declared columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.nodes import Column
+from vsc.runtime.spark.connectors.kafka.layout import Layout, Part
+from vsc.runtime.spark.formats.json_rows import NOT_TEXT, JsonReader, JsonRows
+from vsc.runtime.spark.formats.misfits import shown
+from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, KEY, VALUE
+
+__all__ = ["KafkaTexts", "texts_reader"]
+
+_TEXTS = {"key": KEY, "value": VALUE}
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The texts of one part, and the places of its columns among all that are declared."""
+
+    part: str
+    reader: JsonReader
+    places: tuple[int, ...]
+
+    def problems(self, texts: pa.Array, rows: JsonRows) -> pa.Array:
+        """Why records cannot be read."""
+        of_text = rows.problems
+        if of_text.null_count == len(of_text):
+            return of_text
+        return pa.array([self._problem(*pair) for pair in zip(of_text.to_pylist(), texts.to_pylist(), strict=True)])
+
+    def _problem(self, problem: str | None, text: bytes) -> str | None:
+        if problem == NOT_TEXT:
+            return f"its {self.part} is not UTF-8 text"
+        if problem is None or self.part == "value":
+            return problem
+        wanted = ", ".join(f"{column.name} {column.type}" for column in self.reader.columns)
+        return f"its key {shown(text.decode())} is not JSON for ({wanted})"
+
+
+@dataclass(frozen=True)
+class KafkaTexts:
+    """For batches of the declared columns, `KEY` and `VALUE` as they apply, and others of `source_columns`: the same
+    with the columns that are in JSON, without the texts, but with that of a value that cannot be read in `CORRUPT`."""
+
+    texts: tuple[_Texts, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of the records."""
+        for batch in batches:
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            names = list(columns)
+            for texts in self.texts:
+                given = columns.pop(_TEXTS[texts.part])
+                rows = texts.reader.read(given.drop_null())
+                back = _places(given)
+                for place, column in zip(texts.places, rows.columns, strict=True):
+                    columns[names[place]] = column.take(back)
+                problems = texts.problems(given.drop_null(), rows)
+                columns[BAD] = pc.coalesce(columns[BAD], problems.cast(pa.string()).take(back))
+                if texts.part == "value":
+                    columns[CORRUPT] = rows.texts.take(back)
+            yield pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def texts_reader(record: Layout, columns: Sequence[Column]) -> KafkaTexts | None:
+    """What reads the parts of a record that are in JSON; None if there is none."""
+    found = [_texts(part, columns) for part in record.parts if part.form == "json"]
+    return KafkaTexts(tuple(found)) if found else None
+
+
+def _texts(part: Part, columns: Sequence[Column]) -> _Texts:
+    reader = JsonReader(part.columns, whole=True, bare=part.name == "key")
+    return _Texts(part.name, reader, tuple(columns.index(column) for column in part.columns))
+
+
+def _places(given: pa.Array) -> pa.Array:
+    """Where each row is among those that are not null; null for a null."""
+    present = given.is_valid().to_numpy(zero_copy_only=False)
+    return pa.array(np.cumsum(present) - 1, pa.int64(), mask=~present)

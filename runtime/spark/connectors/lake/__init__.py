@@ -1,0 +1,1 @@
+"""What Delta Lake and Iceberg have in common."""

@@ -1,0 +1,1 @@
+"""A query from its checks to its end: start, epochs, failures in words."""

@@ -1,0 +1,143 @@
+"""What the driver does with one epoch: make its rows once, write them to each sink, keep what it did.
+
+Guarantees: the output is computed once (a second computation would run the operators again); a repeated epoch has no
+further effect on a sink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
+from vsc.runtime.spark.checkpoint.claim import Claim
+from vsc.runtime.spark.connectors.connector import EpochSink
+from vsc.runtime.spark.connectors.kafka.topic_ids import Topics
+from vsc.runtime.spark.connectors.refusals import Refusals
+from vsc.runtime.spark.exchange.counters import EpochReport
+from vsc.runtime.spark.exchange.delivery import Delivery
+from vsc.runtime.spark.exchange.output import Output
+from vsc.runtime.spark.exchange.tally import Tally
+from vsc.runtime.spark.exchange.wire import CONTROL
+from vsc.runtime.spark.formats.missing_columns import MissingColumns
+from vsc.runtime.spark.query.failures import translated
+from vsc.runtime.spark.query.gone_files import GoneFiles
+from vsc.runtime.spark.query.pacer import Pacer
+from vsc.runtime.spark.report.bad_rows import BadRows
+
+__all__ = ["EpochWriter"]
+
+
+@dataclass(eq=False)
+class EpochWriter:
+    """For foreachBatch. `error` is the last exception; `hooks` are called for every epoch.
+
+    `running` is the epoch that is being written, None between epochs.
+    """
+
+    checkpoint: Checkpoint
+    sinks: Sequence[EpochSink]
+    claim: Claim
+    hooks: Sequence[Callable[[EpochReport], None]]
+    pacer: Pacer
+    delivery: Delivery
+    columns: MissingColumns
+    gone: GoneFiles
+    topics: Topics
+    bad_rows: BadRows
+    refusals: Refusals
+    error: BaseException | None = None
+    running: int | None = None
+
+    def __call__(self, batch: DataFrame, epoch: int) -> None:
+        """Writes one epoch."""
+        self.running = epoch
+        try:
+            self._write(batch, epoch)
+        except BaseException as error:
+            self.error = error
+            raise
+        finally:
+            self.running = None
+
+    def _write(self, batch: DataFrame, epoch: int) -> None:
+        self.claim.check()
+        self.gone.check()
+        self.columns.check()
+        pace = self.pacer.decide(epoch)
+        if len(self.sinks) == 1 and self.sinks[0].computes and self.sinks[0].is_new(epoch):
+            report = self._passed_on(batch, epoch, self.sinks[0])
+        else:
+            report = self._kept(batch, epoch)
+        report.outstanding, report.now, report.latest = self.pacer.outstanding, pace.now, pace.latest
+        self.checkpoint.keep(report)
+        self.bad_rows.tell(report)
+        self.pacer.done(report)
+        for hook in self.hooks:
+            hook(report)
+
+    def _check_read(self, report: EpochReport) -> None:
+        """Checks, once the rows of an epoch have been read, that they are what Kafka had for it."""
+        if self.topics.check(report, self.pacer.begun, self.pacer.taken):
+            self.pacer.keep_topics(report.epoch)
+
+    def _output(self, blobs: DataFrame) -> Output:
+        return Output(blobs, self.delivery, self.checkpoint.partitions)
+
+    def _passed_on(self, batch: DataFrame, epoch: int, sink: EpochSink) -> EpochReport:
+        """Lets the one sink compute the output in its own job, which brings the counters here as well."""
+        seen = Observation(f"counters of epoch {epoch}")
+        payloads = F.expr(f"collect_list(IF(dest = {CONTROL}, payload, NULL)) AS payloads")
+
+        @cache
+        def report() -> EpochReport:
+            found = EpochReport.gather(epoch, map(bytes, seen.get["payloads"]))
+            self._check_read(found)
+            self.bad_rows.check(found)  # a sink asks before it lets anything be seen
+            return found
+
+        output = self._output(batch.observe(seen, payloads))
+        _write(sink, output, epoch, lambda: report().rows(sink.id))
+        return report()
+
+    def _kept(self, batch: DataFrame, epoch: int) -> EpochReport:
+        """Computes the output once, over all partitions, and keeps it for all sinks.
+
+        On disk: what Spark has no memory for would be read back into memory, a whole partition at a time.
+        """
+        kept = batch.persist(StorageLevel.DISK_ONLY)
+        try:
+            counters = kept.where(F.col("dest") == CONTROL).select("payload").collect()
+            report = EpochReport.gather(epoch, (bytes(row.payload) for row in counters))
+            self._check_read(report)
+            if any(sink.is_new(epoch) for sink in self.sinks):
+                self.bad_rows.check(report)
+            output = self._output(kept)
+            before = [sink for sink in self.sinks if not self.refusals.takes(sink.id)]
+            for sink in before:  # what one sink is refused another one writes
+                _write(sink, output, epoch, partial(report.rows, sink.id))
+            refused = [(sink.id, sink.refused(epoch)) for sink in before if sink.keeps_refused]
+            output = self._output(self.refusals.joined(kept, report, refused))
+            for sink in (sink for sink in self.sinks if self.refusals.takes(sink.id)):
+                _write(sink, output, epoch, partial(report.rows, sink.id))
+            return report
+        finally:
+            kept.unpersist()
+
+
+def _write(sink: EpochSink, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
+    """Has the sink write; what Spark raises, in the user's words if the sink can tell."""
+    try:
+        sink.write(output, epoch, rows)
+    except (PySparkException, Py4JJavaError) as error:
+        failure = sink.failure(error)
+        if failure is None:
+            raise
+        raise translated(error) or failure from error

@@ -1,0 +1,58 @@
+"""What Spark makes of a plan: its own logical and physical plan, without reading a row.
+
+Connectors are asked for their schema, so folders and brokers have to be there; nothing is written but empty folders,
+which are removed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from vsc.plan.nodes import Plan, Source
+from vsc.plan.secrets import is_secret, masked
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.spark.base.hadoop import default_is_local
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.kafka.client import PREFIX
+from vsc.runtime.spark.query.start import check
+from vsc.runtime.spark.session.session import configured, query_configuration
+from vsc.runtime.spark.stages.pipeline import pipeline
+from vsc.runtime.spark.state.local_folder import LocalFolders
+
+__all__ = ["PARTITIONS", "spark_plans"]
+
+PARTITIONS = 4
+"""That of a query without `--partitions`."""
+
+
+def spark_plans(plan: Plan, spark: SparkSession, variables: Mapping[str, str]) -> str:
+    """Spark's parsed, analyzed, optimized and physical plan of what it runs in each micro-batch.
+
+    Up to the rows that foreachBatch gives to the sinks. Raises what `start` raises before it looks at a checkpoint.
+    """
+    resolved = check(plan, variables, "available-now", default_local=default_is_local(spark))
+    with (
+        tempfile.TemporaryDirectory(prefix="vsc-explain-") as control,
+        configured(spark, query_configuration(PARTITIONS)),
+    ):
+        options, folders = RunOptions(), LocalFolders(None, "explain", "explain")
+        frame = pipeline(spark, plan, resolved, control, f"{control}/sources", PARTITIONS, options, folders)
+        jvm: Any = spark._jvm
+        text: str = jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "extended")
+    return f"{_without_settings(text, resolved).rstrip()}\n"
+
+
+def _without_settings(text: str, resolved: Plan) -> str:
+    """The plan without the values of settings that are secrets, as any of Kafka's may be: Spark shows them."""
+    for node in resolved.nodes:
+        if isinstance(node.operation, Source):
+            for name, value in Options.of_source(node).spark.items():
+                if name.startswith(PREFIX) or is_secret(name):
+                    text = text.replace(f"{name} -> {value}", f"{name} -> ...").replace(
+                        f"{name}={value}", f"{name}=..."
+                    )
+    return masked(text)

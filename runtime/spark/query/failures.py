@@ -1,0 +1,121 @@
+"""What went wrong in a query, in the user's words: Spark's nested exceptions and quoted tracebacks become one error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+import vsc.runtime.errors as errors
+from vsc.runtime.errors import CheckpointError, SourceError, StateError, VscRuntimeError
+from vsc.runtime.spark.base.disks import Place, forbidden, full_disk, is_full
+from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
+from vsc.runtime.spark.connectors.lake.table import lake_failure
+from vsc.runtime.spark.formats.file_errors import read_error
+from vsc.runtime.spark.query.running_query import QueryFailedError
+
+__all__ = ["explained", "translated", "translating"]
+
+_OWN = re.compile(
+    r"(?:vsc\.)?runtime\.errors\.(\w+): \[VSC\d+\] (.+?)(?:\n  help: (.+?))?(?=\n\s*\n|\n\S|\n\s+at |\n SQLSTATE|\Z)",
+    re.DOTALL,
+)
+_BLOB = re.compile(r"blob '(\d+)-")
+_STATE_LOADING = ("CANNOT_LOAD_STATE_STORE", "state.RocksDB", "StateStore")
+_NOT_LOADED = "Spark cannot load the state of the checkpoint"
+_STATE_FILE = re.compile(r"(?:Error reading streaming state file of|FileNotFoundException: File) (\S+?/(\d+)_\S+)")
+
+
+def translated(error: BaseException, places: Sequence[Place] = ()) -> VscRuntimeError | None:
+    """The runtime error that `error` is, quotes, or amounts to; None if it is not recognized.
+
+    `places` are what the run writes to: one of them is on the disk that is full.
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, VscRuntimeError):
+            return seen
+        if isinstance(seen, QueryFailedError):
+            return seen.error
+        seen = seen.__cause__ or seen.__context__
+    text = str(error)
+    quoted = _OWN.search(text)
+    if quoted is not None:
+        kind = getattr(errors, quoted.group(1), VscRuntimeError)
+        return kind(_line(quoted.group(2)), None if quoted.group(3) is None else _line(quoted.group(3)))
+    return read_error(text, _innermost(text)) or _known(text, places)
+
+
+@contextmanager
+def translating() -> Iterator[None]:
+    """What Spark raises inside of this, `translated`; as it is if it is not recognized."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        found = translated(error)
+        if found is None:
+            raise
+        raise found from None
+
+
+def explained(error: BaseException, logs: SparkLogs, places: Sequence[Place] = ()) -> VscRuntimeError | None:
+    """As `translated`; damage to the state gets its place, and the way back to an older one, from the checkpoint.
+
+    May take long: it may have to read all states to find the damaged one.
+    """
+    found = translated(error, places)
+    text = str(error)
+    not_loaded = found is None or found.message.startswith(_NOT_LOADED)
+    if not_loaded and any(sign in text for sign in _STATE_LOADING):
+        missing = _STATE_FILE.search(text)
+        if missing is not None:
+            epoch = int(missing.group(2)) - 1
+            return CheckpointError(f"{missing.group(1)} is missing or cannot be read", logs.way_back(epoch))
+        return logs.damaged_state(text) or found
+    if isinstance(found, StateError) and (found.help is None or "restore" in found.help):
+        blob = _BLOB.search(found.message)
+        return StateError(found.message, logs.way_back(int(blob.group(1)) if blob else max(logs.kept(), default=None)))
+    return found
+
+
+def _known(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
+    if is_full(text):
+        return full_disk(text, _innermost(text), places)
+    unwritable = forbidden(text, places)
+    if unwritable is not None:
+        return unwritable
+    if "KAFKA_DATA_LOSS" in text or "data may have been lost" in text:
+        return SourceError(
+            f"Kafka no longer holds records that the checkpoint has still to read: {_innermost(text)}",
+            "they were deleted (retention), or the topic was created again: start with a new checkpoint, or skip them: "
+            "'failOnDataLoss' = 'false'",
+        )
+    if "org.apache.kafka.common.errors" in text:
+        return SourceError(
+            f"Kafka does not answer, or refuses: {_innermost(text)}", "the same command continues with this epoch"
+        )
+    lake = lake_failure(text, _innermost(text))
+    if lake is not None:
+        return lake
+    if "CANNOT_LOAD_STATE_STORE" in text:
+        return StateError(
+            f"{_NOT_LOADED}: {_innermost(text)}",
+            "a file in it is missing or damaged: restore the checkpoint's folder",
+        )
+    if "PATH_NOT_FOUND" in text or "Path does not exist" in text:
+        return SourceError(_line(text.splitlines()[0]))
+    return None
+
+
+def _innermost(text: str) -> str:
+    """The last ``Caused by`` of a stack trace, else the exception itself, else the first line, if there is one."""
+    causes = re.findall(r"Caused by: ([^\n]+)", text) or re.findall(r"^: ([^\n]+)", text, re.MULTILINE)[:1]
+    return _line(causes[-1] if causes else next(iter(text.splitlines()), ""))
+
+
+def _line(text: str) -> str:
+    found = " ".join(text.split())
+    return found if len(found) <= 600 else found[:597] + "..."

@@ -1,0 +1,229 @@
+"""Starts a Spark session for ``vsc run``, quietly: what Java and Spark print goes to a log file of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import signal
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark import java_gateway
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from vsc.plan.nodes import Plan
+from vsc.plan.secrets import instead_of_secret, is_secret
+from vsc.runtime.errors import StartError, VscRuntimeError
+from vsc.runtime.spark.connectors.jars import connector_settings, unfetched
+from vsc.runtime.spark.session.interrupts import SIGNALS, Interrupted, Interrupts
+from vsc.runtime.spark.session.local_files import use_local_files
+from vsc.runtime.spark.session.session import OWN_SETTINGS, is_here, local_jvm, local_settings
+
+__all__ = ["launched", "local_session", "new_log"]
+
+_THROWN = re.compile(
+    r"^(?:: |Caused by: |Exception in thread \S+ )?[\w.$]+\.\w*(?:Exception|Error): (\S.*)", re.MULTILINE
+)
+"""An exception's message where Java prints it."""
+_SAID = re.compile(
+    r"^(?:.* has been killed\. Reason: (.+)|(Invalid .* heap size: .+|Unrecognized (?:VM )?option.+))$", re.MULTILINE
+)
+"""What a cluster's client and the JVM itself print before they give up; the exceptions that follow say less."""
+
+
+_LOCAL = "local[*]"
+_PACKAGES = "spark.jars.packages"
+_ALWAYS = {"spark.sql.session.timeZone": "UTC", "spark.executorEnv.TZ": "UTC"}
+"""Settings of every run, whatever the user gives: see docs/time.md."""
+
+
+@contextlib.contextmanager
+def launched(
+    name: str, master: str, conf: Mapping[str, str], packages: Sequence[str], log: Path, interrupts: Interrupts
+) -> Iterator[SparkSession]:
+    """A session on `master`, stopped afterwards. `log` receives the JVM's stdout and stderr.
+
+    StartError, with the reason from the log, when Spark does not start or refuses a setting of `conf`;
+    MissingJarsError when it cannot fetch a connector.
+    Interrupted when a signal has ended the JVM.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["TZ"] = "UTC"  # the JVM's, and that of its workers
+    # A NullHandler keeps py4j from printing tracebacks of failures that are reported properly anyway.
+    logging.getLogger("py4j").addHandler(logging.NullHandler())
+    try:
+        settings = {**_defaults(master), **conf, **_packages(packages, conf), **_ALWAYS}
+        jvm = local_jvm() if is_here(master) else contextlib.nullcontext()
+        with _output_to(log), _signals_for_us_alone(interrupts), jvm:
+            spark = _session(name, master, settings, interrupts)
+    except (PySparkException, Exception) as error:
+        if interrupts.at_once:
+            raise Interrupted from error
+        raise _not_started(master, settings, log, error) from error
+    try:
+        spark.sparkContext.setLogLevel("WARN")
+        if is_here(master):
+            use_local_files(spark)
+        yield spark
+    except Exception as error:
+        if interrupts.at_once:
+            raise Interrupted from error
+        raise
+    finally:
+        _stop(spark, interrupts)
+
+
+def local_session(plan: Plan) -> SparkSession:
+    """The active session, or a new one on this machine for `plan`, which lives as long as the process.
+
+    StartError when Spark does not start.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    log = new_log()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {**_defaults(_LOCAL), **connector_settings(plan, {}, ()), **_ALWAYS}
+    try:
+        with _output_to(log), local_jvm():
+            spark = _built("vsc", _LOCAL, settings)
+            use_local_files(spark)
+            return spark
+    except Exception as error:
+        raise _not_started(_LOCAL, settings, log, error) from error
+
+
+def _not_started(master: str, settings: Mapping[str, str], log: Path, error: BaseException) -> VscRuntimeError:
+    reason = _reason(log, error)
+    missing = unfetched(settings.get(_PACKAGES, ""), reason)
+    if missing is not None:
+        return missing
+    return StartError(
+        f"Spark did not start on {master}: {reason}",
+        f"vsc doctor may find the cause; Spark's log is {log}",
+    )
+
+
+def _stop(spark: SparkSession, interrupts: Interrupts) -> None:
+    """Stops the session. A JVM that is gone cannot be stopped, and the result stands already."""
+    if not interrupts.at_once:
+        with contextlib.suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # pyspark's, of a JVM that a signal ends meanwhile
+            spark.stop()
+
+
+def _session(name: str, master: str, conf: Mapping[str, str], interrupts: Interrupts) -> SparkSession:
+    """A new session. What can be set while it runs is set then. Only then does Spark check ``spark.sql`` values, and
+    pyspark, which reads them to report an error, hangs if one of them is the error."""
+    sql = {key: value for key, value in conf.items() if key.startswith("spark.sql.")}
+    spark = _built(name, master, {key: value for key, value in conf.items() if key not in sql})
+    interrupts.launched(spark)
+    fixed = {key: value for key, value in sql.items() if not spark.conf.isModifiable(key)}
+    if fixed:
+        spark.stop()
+        now = {key: value for key, value in conf.items() if key not in sql or key in fixed}
+        spark = _built(name, master, now)
+        interrupts.launched(spark)
+    for key in sql.keys() - fixed.keys():
+        spark.conf.set(key, sql[key])
+    return spark
+
+
+def _built(name: str, master: str, conf: Mapping[str, str]) -> SparkSession:
+    return SparkSession.builder.appName(name).master(master).config(map=dict(conf)).getOrCreate()
+
+
+def _defaults(master: str) -> dict[str, str]:
+    found = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"} | OWN_SETTINGS
+    if master.startswith("local"):
+        found["spark.driver.host"] = "127.0.0.1"
+        found["spark.driver.bindAddress"] = "127.0.0.1"
+    if is_here(master):
+        found |= local_settings()
+    return found
+
+
+def _packages(packages: Sequence[str], conf: Mapping[str, str]) -> dict[str, str]:
+    """`packages` beside those that `conf` names."""
+    named = [*packages, *filter(None, [conf.get(_PACKAGES)])]
+    return {_PACKAGES: ",".join(named)} if named else {}
+
+
+@contextlib.contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """In this context, what this process and its children print to stdout and stderr goes to `log`."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = os.dup(1), os.dup(2)
+    with log.open("a") as target, contextlib.redirect_stdout(target), contextlib.redirect_stderr(target):
+        os.dup2(target.fileno(), 1)
+        os.dup2(target.fileno(), 2)
+        try:
+            yield
+        finally:
+            for saved, descriptor in zip(kept, (1, 2), strict=True):
+                os.dup2(saved, descriptor)
+                os.close(saved)
+
+
+@contextlib.contextmanager
+def _signals_for_us_alone(interrupts: Interrupts) -> Iterator[None]:
+    """A JVM started in this context ignores SIGINT and SIGTERM: what is sent to the whole group stops only us.
+
+    The JVM ends when this process closes its end of the pipe, for whatever reason. pyspark shields its JVM from SIGINT
+    only. Its command line, which all users see, has no secrets: pyspark sets all settings once more when it runs.
+    """
+    gateway: Any = java_gateway
+    popen = gateway.Popen
+
+    def started(command: list[str], **how: Any) -> Any:
+        process = popen(_without_secrets(command), **{**how, "preexec_fn": _ignore_signals})
+        interrupts.launching(process)
+        return process
+
+    gateway.Popen = started
+    try:
+        yield
+    finally:
+        gateway.Popen = popen
+
+
+def _without_secrets(command: Sequence[str]) -> list[str]:
+    """A command of spark-submit without the settings that are secrets, or hold one."""
+    kept: list[str] = []
+    for part in command:
+        name, equals, value = part.partition("=")
+        is_setting = bool(kept and equals) and kept[-1] == "--conf"
+        if is_setting and (is_secret(name) or instead_of_secret(value) is not None):
+            kept.pop()
+        else:
+            kept.append(part)
+    return kept
+
+
+def _ignore_signals() -> None:
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _reason(log: Path, error: BaseException) -> str:
+    """Why Spark did not start: the message of Java's exception in the error or the log, if there is one."""
+    logged = log.read_text(errors="replace")
+    found = _SAID.search(logged) or _THROWN.search(str(error)) or _THROWN.search(logged)
+    if found is not None:
+        return next(part for part in found.groups() if part is not None)[:300]
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def new_log() -> Path:
+    """A new file for Spark's log."""
+    handle, path = tempfile.mkstemp(prefix="vsc-spark-", suffix=".log")
+    os.close(handle)
+    return Path(path)

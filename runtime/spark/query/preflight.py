@@ -1,0 +1,42 @@
+"""What can be refused of a run before Spark starts, which takes seconds.
+
+Imports little, so that a refusal is quick: nothing of what runs a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vsc.plan.nodes import Plan
+from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.spark.base.job import ends, idle_ms, spark_trigger
+from vsc.runtime.spark.base.options import resolve_plan
+from vsc.runtime.spark.connectors.registry import check_connectors
+from vsc.runtime.spark.report.bad_rows import MaxBad
+
+__all__ = ["check"]
+
+
+def check(
+    plan: Plan,
+    variables: Mapping[str, str],
+    trigger: str,
+    max_idle: str | None = None,
+    max_bad: str | None = None,
+    default_local: bool = True,
+) -> Plan:
+    """Refuses what can be refused without Spark; returns the plan with its variables resolved.
+
+    `default_local`: paths without a scheme are on this machine.
+    """
+    if max_bad is not None:
+        MaxBad.of(max_bad)
+    spark_trigger(trigger)
+    if max_idle is not None and idle_ms(max_idle) and ends(trigger):
+        raise ConfigurationError(
+            f"--max-idle {max_idle}: with the trigger {trigger} there is no waiting for new input",
+            "use it with a duration as trigger, such as --trigger '10 seconds'",
+        )
+    resolved = resolve_plan(plan, variables)
+    check_connectors(resolved, default_local)
+    return resolved

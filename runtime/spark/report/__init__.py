@@ -1,0 +1,1 @@
+"""What a run reports: its progress, for people, programs and Prometheus, and warnings about rows."""

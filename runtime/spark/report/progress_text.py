@@ -1,0 +1,182 @@
+"""A run's progress in words: a line for each batch, a summary at the end, and what a user should know of it.
+
+Guarantees: whatever was dropped or not found is named with its node and reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vsc.plan.words import bytes_text, counted, rounded_duration
+from vsc.runtime.metrics import (
+    GRACE_NEEDED,
+    HELD_RECORDS,
+    LONGEST_SESSION,
+    RETENTION_NEEDED,
+    Dropped,
+    Group,
+    Metrics,
+    Missed,
+)
+from vsc.runtime.spark.exchange.counters import StoreState
+from vsc.runtime.spark.report.progress import Activity, Batch, Finished, Lags
+from vsc.runtime.times import time_text
+
+__all__ = [
+    "batch_text",
+    "ending",
+    "finished_text",
+    "lag_texts",
+    "notes",
+    "stopping_text",
+    "summary",
+    "summary_parts",
+]
+
+_SHOWN = 8
+"""How many parts of a line of the summary are shown."""
+
+
+def stopping_text(activity: Activity) -> str:
+    """What a run answers to the first Ctrl-C."""
+    return "stopping" if activity.batch is None else f"finishing batch {activity.batch}, again to stop now"
+
+
+def batch_text(event: Batch) -> str:
+    """A batch in one line."""
+    rate = event.input_rows / max(event.duration_ms, 1) * 1000
+    parts = [
+        f"batch {event.batch}: {counted(event.input_rows, 'row')} in",
+        f"{event.output_rows:,} out",
+        f"{event.duration_ms:,} ms ({rate:,.0f} rows/s)",
+        f"state {counted(event.state_rows, 'row')} {bytes_text(event.state_bytes)}",
+    ]
+    parts += [f"{event.held:,} held"] if event.held else []
+    behind = _behind(event.lags)
+    parts += [f"behind: {', '.join(behind)}"] if behind else []
+    parts += [f"{_waiting(event.waiting)} for other sources"] if event.waiting else []
+    return ", ".join(parts)
+
+
+def lag_texts(lag: Mapping[str, float]) -> list[str]:
+    """Input still to be read from a source, by unit, where that is anything."""
+    return [_amount(int(n), unit) for unit, n in lag.items() if n]
+
+
+def _behind(lags: Lags) -> list[str]:
+    return [f"{name} {' '.join(lag_texts(lag))}" for name, lag in lags.items() if any(lag.values())]
+
+
+def _amount(n: int, unit: str) -> str:
+    if unit == "bytes":
+        return bytes_text(n)
+    return counted(n, unit[:-1]) if unit in ("files", "offsets") else f"{n:,} {unit}"
+
+
+def _waiting(n: int) -> str:
+    return "1 record waits" if n == 1 else f"{n:,} records wait"
+
+
+def ending(event: Finished) -> list[str]:
+    """The end of a run: its summary, and a last line that begins with ``finished`` and says what to do."""
+    return [*summary(event), "; ".join([finished_text(event), *_advice(event.metrics.as_dict())])]
+
+
+def finished_text(event: Finished) -> str:
+    """The end in one line."""
+    rows = f"{counted(event.input_rows, 'row')} in, {event.output_rows:,} out"
+    text = f"finished: {counted(event.batches, 'batch')}, {rows}, {event.duration_ms / 1000:,.1f} s"
+    if event.held:
+        them = "it" if event.held == 1 else "them"
+        text += f"; {_waiting(event.held)} until stream time advances (--drain emits {them})"
+    if event.waiting:
+        text += f"; {_waiting(event.waiting)} for sources that have not been read to their end"
+    return text
+
+
+def summary(event: Finished) -> list[str]:
+    """The run in a few lines: those of `summary_parts`."""
+    lines = []
+    for title, parts in summary_parts(event):
+        shown = parts[:_SHOWN] + ([f"and {len(parts) - _SHOWN} more"] if len(parts) > _SHOWN else [])
+        lines.append(f"  {title:<9} {', '.join(shown)}")
+    return lines
+
+
+def summary_parts(event: Finished) -> list[tuple[str, list[str]]]:
+    """What went in and out, what was left out and why, what is held and kept: titles with the parts of each."""
+    found = [("read", _counts(event.read)), ("written", _counts(event.written))]
+    found += [("lag", _behind(event.lags))]
+    data = event.metrics.as_dict()
+    found += [("dropped", _reasons(data[Group.DROPPED_RECORDS.value]))]
+    found += [("not found", _reasons(data[Group.MISSED_LOOKUPS.value]))]
+    found += [("held", [f"{name} {s.held:,}" for name, s in event.stores.items() if s.held])]
+    found += [("at most", [f"{n:,} held in '{node}'" for node, n in data.get(HELD_RECORDS, {}).items()])]
+    longest = data.get(LONGEST_SESSION, {})
+    found += [
+        ("longest", [f"session {rounded_duration(n)} in '{node}'" for node, n in longest.items() if isinstance(n, int)])
+    ]
+    found += [("state", [_store_text(name, store) for name, store in event.stores.items()])]
+    found += [("took", _shares(event.spent))]
+    return [(title, parts) for title, parts in found if parts]
+
+
+def _counts(rows: Mapping[str, int]) -> list[str]:
+    return [f"{name} {count:,}" for name, count in sorted(rows.items())]
+
+
+def _shares(spent: Mapping[str, float]) -> list[str]:
+    """What share of the time went where, the most first."""
+    whole = sum(spent.values())
+    shares = {name: round(100 * part / whole) for name, part in spent.items() if whole}
+    return [f"{name} {share} %" for name, share in sorted(shares.items(), key=lambda of: -of[1]) if share]
+
+
+def _reasons(nodes: Mapping[str, Any]) -> list[str]:
+    return [f"{n:,} {reason} in '{node}'" for node, reasons in nodes.items() for reason, n in reasons.items()]
+
+
+def _store_text(name: str, store: StoreState) -> str:
+    clock = "" if store.stream_time is None else f" up to {time_text(store.stream_time)}"
+    return f"{name} {counted(store.rows, 'row')} {bytes_text(store.bytes)}{clock}"
+
+
+def notes(metrics: Metrics) -> list[str]:
+    """What was dropped and what was missed, each as a phrase with its counts by node and reason, and what to do."""
+    data = metrics.as_dict()
+    dropped, missed = data[Group.DROPPED_RECORDS.value], data[Group.MISSED_LOOKUPS.value]
+    found = ["dropped " + ", ".join(_reasons(dropped))] if dropped else []
+    found += ["look-ups without a row " + ", ".join(_reasons(missed))] if missed else []
+    return found + _advice(data)
+
+
+def _advice(data: Mapping[str, Any]) -> list[str]:
+    """Which history retention would have served look-ups that found none, which grace records that came too late."""
+    return [*_longer_retention(data), *_longer_grace(data)]
+
+
+def _longer_grace(data: Mapping[str, Any]) -> list[str]:
+    dropped = data[Group.DROPPED_RECORDS.value]
+    late = {node: dropped.get(node, {}).get(Dropped.EXPIRED.value, 0) for node in data.get(GRACE_NEEDED, {})}
+    return [
+        f"'{node}' dropped {counted(n, 'record')} that came too late to be compared, whether they repeat one or not: "
+        f"a grace of {rounded_duration(data[GRACE_NEEDED][node])} would have been enough"
+        for node, n in late.items()
+        if n
+    ]
+
+
+def _longer_retention(data: Mapping[str, Any]) -> list[str]:
+    found = []
+    needed = data.get(RETENTION_NEEDED, {})
+    for node, reasons in data[Group.MISSED_LOOKUPS.value].items():
+        late, wanted = reasons.get(Missed.OLDER_THAN_RETENTION.value, 0), needed.get(node)
+        if late and wanted is not None:
+            were, them = ("was", "it") if late == 1 else ("were", "them")
+            found.append(
+                f"in '{node}' {counted(late, 'look-up')} {were} older than the table's history retention: the table "
+                f"is read ahead of the stream, and a retention of {rounded_duration(wanted)} would have been enough "
+                f"for {them}"
+            )
+    return found

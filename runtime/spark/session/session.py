@@ -1,0 +1,191 @@
+"""What a query needs of its Spark session, set while it starts and then put back: Spark clones it for the query."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator, Mapping
+
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from vsc.plan.secrets import SECRET_NAME, SECRET_OF_URL
+from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.spark.exchange.wire import ROWS_A_BATCH
+
+__all__ = [
+    "OWN_SETTINGS",
+    "SAFE_PATH",
+    "configured",
+    "is_here",
+    "local_jvm",
+    "local_settings",
+    "query_configuration",
+    "read_configuration",
+    "settled",
+    "tell_overridden",
+    "usable",
+]
+
+_STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_WHOLE_FILES = 1 << 50
+_PARTITIONS = "spark.sql.shuffle.partitions"
+_STATE_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
+_MOST_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+_JVM_OPTIONS = "SPARK_SUBMIT_OPTS"
+_LATE_C2 = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+"""Ten times the JVM's own."""
+SAFE_PATH = "PYTHONSAFEPATH"
+"""The variable that keeps ``python -m`` from importing from the working directory."""
+OWN_SETTINGS = {
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Spark's own names, and vsc's: neither pages nor the event log show what they hold, or hold a login.
+    "spark.redaction.regex": rf"(?i)secret|password|token|access[.]?key|{SECRET_NAME}|{SECRET_OF_URL}",
+}
+"""The settings of every session that vsc starts. PySpark would report its place in Python to the JVM at each call, for
+messages that point at the user's code, and vsc has no such code: that doubles the calls of an epoch."""
+
+_log = logging.getLogger(__name__)
+
+
+def usable(spark: SparkSession | None) -> SparkSession:
+    """`spark`, or for None the active session. ConfigurationError if vsc cannot use it."""
+    try:
+        found: object = SparkSession.active() if spark is None else spark
+    except PySparkRuntimeError:
+        raise ConfigurationError(
+            "there is no active Spark session", "make one with SparkSession.builder.getOrCreate(), or pass it"
+        ) from None
+    if not isinstance(found, SparkSession):
+        raise ConfigurationError(
+            f"`spark` is a session of Spark on this driver, not {type(found).__module__}.{type(found).__qualname__}",
+            "Spark Connect is not supported: run on the driver, with SparkSession.builder.master(...)",
+        )
+    return found
+
+
+def query_configuration(partitions: int, local: bool = False) -> dict[str, str]:
+    """The settings of a query with that many vsc partitions; `local`: its checkpoint is on the local file system.
+
+    There, Spark is kept from going through Hadoop's FileContext, which starts a process for every look at a file
+    (`readlink`, some sixty an epoch). Renaming is as atomic, and a second driver is kept out by the claim.
+    """
+    return ({"spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER} if local else {}) | {
+        # One shuffle partition for each vsc partition; Spark must not merge or split them.
+        _PARTITIONS: str(partitions),
+        # Spark sets it in a query's own session, which may be the one that is active, and heeds it more than the other.
+        _STATE_PARTITIONS: str(partitions),
+        "spark.sql.adaptive.enabled": "false",
+        # transformWithState needs RocksDB; format 2 keeps a late zombie attempt from overwriting the winner's state.
+        "spark.sql.streaming.stateStore.providerClass": _STATE_PROVIDER,
+        "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # A state file that is damaged is found when it is read, on every file system.
+        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "true",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        # Only workers of sources would get this, and could not serve stages: all would be loaded twice.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        # A file is one task's: with an opening cost beyond any size Spark neither splits nor packs files.
+        "spark.sql.files.maxPartitionBytes": str(_WHOLE_FILES),
+        "spark.sql.files.openCostInBytes": str(_WHOLE_FILES),
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.files.ignoreMissingFiles": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_A_BATCH),
+        # None, unless asked for: Spark then sizes the batch up again after every row, half of what reading costs it.
+        _MOST_BYTES: str((1 << 31) - 1),
+        # What Spark shows of a plan must not show what opens a broker.
+        "spark.sql.redaction.options.regex": rf"(?i)url|^kafka\.|{SECRET_NAME}",
+        "spark.sql.redaction.string.regex": f"(?i){SECRET_OF_URL}",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    }
+
+
+def is_here(master: str) -> bool:
+    """Whether tasks run in the driver's own process."""
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def local_settings() -> dict[str, str]:
+    """The settings of a session on this machine alone, made before Spark starts: small epochs are cheap, and workers
+    import nothing from the working directory (see `vsc.runtime.spark.session.ship`)."""
+    return OWN_SETTINGS | {
+        f"spark.executorEnv.{SAFE_PATH}": "1",
+        # Workers are forked with everything loaded.
+        "spark.python.daemon.module": "vsc.runtime.spark.worker_daemon",
+        # Delta Lake looks at a table in 50 tasks, several times an epoch.
+        "spark.databricks.delta.snapshotPartitions": "4",
+    }
+
+
+@contextlib.contextmanager
+def local_jvm() -> Iterator[None]:
+    """In this context, a JVM that starts for a session on this machine compiles only very hot code with C2.
+
+    With the JVM's own thresholds, a third of the CPU time of a short run is C2's. The options come before those of the
+    user, who can override them in the same variable and in Spark's settings.
+    """
+    given = os.environ.get(_JVM_OPTIONS)
+    os.environ[_JVM_OPTIONS] = " ".join([*_LATE_C2, *([given] if given else [])])
+    try:
+        yield
+    finally:
+        if given is None:
+            del os.environ[_JVM_OPTIONS]
+        else:
+            os.environ[_JVM_OPTIONS] = given
+
+
+def tell_overridden(given: Mapping[str, str]) -> None:
+    """Warns of the settings in `given` that a query does not heed, as it sets them itself."""
+    for name, own in query_configuration(0).items():
+        if name in (_PARTITIONS, _STATE_PARTITIONS) and name in given:
+            _log.warning("--conf %s has no effect: --partitions says how many there are", name)
+        elif name != _MOST_BYTES and given.get(name, own).lower() != own.lower():
+            _log.warning("--conf %s=%s has no effect: vsc sets it to %s", name, given[name], own)
+
+
+def read_configuration() -> dict[str, str]:
+    """The settings of a session that reads the state of a query: as the query has them, where they matter."""
+    found = query_configuration(1)
+    names = [name for name in found if name.startswith("spark.sql.streaming.stateStore")]
+    names += ["spark.sql.session.timeZone", "spark.sql.ansi.enabled", _MOST_BYTES]
+    # A chunk is 2 MiB: some at a time, however many bytes Spark thinks that they are.
+    return {name: found[name] for name in names} | {"spark.sql.execution.arrow.maxRecordsPerBatch": "64"}
+
+
+@contextlib.contextmanager
+def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Sets `settings` in the session for the length of the context; afterwards it is as it was.
+
+    A bound of Arrow batches that the session has been given stays.
+    """
+    settings = {name: value for name, value in settings.items() if name != _MOST_BYTES or name not in spark.conf.getAll}
+    before: dict[str, str | None] = {name: spark.conf.get(name, None) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
+
+
+def settled(spark: SparkSession) -> SparkSession:
+    """A session with the settings that `spark` has now: a file source asks its own session whenever it reads.
+
+    The query itself clones its session when it starts.
+    """
+    return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())

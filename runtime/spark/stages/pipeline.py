@@ -1,0 +1,76 @@
+"""A plan as one streaming frame: what Spark runs in every micro-batch, up to foreachBatch.
+
+The shape: each source is packed into blobs (stage 0); then for each later stage a shuffle by partition and a stateful
+operator; then, if a sink needs it, a last shuffle (`delivery`).
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+
+from vsc.plan.nodes import Node, Plan
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.dead_letters import Letters
+from vsc.runtime.operators.source.read_columns import read_columns
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.exchange.delivery import delivery
+from vsc.runtime.spark.exchange.wire import WIRE_DDL
+from vsc.runtime.spark.formats.source_columns import CORRUPT, RowReader
+from vsc.runtime.spark.session.session import settled
+from vsc.runtime.spark.stages.later_stage import LaterStageTask
+from vsc.runtime.spark.stages.later_stage_processor import LaterStageProcessor
+from vsc.runtime.spark.stages.stage_zero import StageZeroTask, stage_zero
+from vsc.runtime.spark.state.control import broadcast
+from vsc.runtime.spark.state.local_folder import LocalFolders
+
+__all__ = ["pipeline"]
+
+SOURCE_TASKS = 16
+"""Tasks that read one source's files in one epoch, for each of the cluster's cores, at most."""
+
+
+def pipeline(
+    spark: SparkSession,
+    plan: Plan,
+    resolved: Plan,
+    control: str,
+    kept: str,
+    partitions: int,
+    options: RunOptions,
+    folders: LocalFolders,
+) -> DataFrame:
+    """The rows of the wire (`WIRE_DDL`) of `plan`, whose connectors' options are those of `resolved`; `control` is the
+    control source's folder, `kept` that in which sources keep what they have taken."""
+    # A query that waits for idle sources asks for many epochs: what was read of the control source goes.
+    lines = spark.readStream.format("text").option("cleanSource", "delete").load(control)
+    reading = settled(spark)
+    stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
+    parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
+    for node in resolved.sources:
+        own = Options.of_source(node, kept)
+        rows, reader = _source(reading, plan, node, own)
+        parts.append(stage_zero(rows, StageZeroTask(plan, node.name, partitions, options, reader)))
+    frame = reduce(DataFrame.union, parts)
+    observe = frozenset(sink.node for sink in plan.sinks)
+    for stage in stages:
+        processor = LaterStageProcessor(LaterStageTask(plan, stage, partitions, options, folders, observe))
+        frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
+    if delivery(plan).last_shuffle:
+        frame = frame.repartition(partitions, "slot")
+    return frame
+
+
+def _source(spark: SparkSession, plan: Plan, node: Node, options: Options) -> tuple[DataFrame, RowReader | None]:
+    """The rows of a source, or what they are made of and what makes them."""
+    read = read_columns(plan, node.name)
+    if Letters(plan).takers(Dropped, node.name):
+        read |= {CORRUPT}
+    connector = connector_of(options.connector.kind)
+    frame = connector.rows(spark, node, options, read)
+    # A file is a partition of its own; where there are very many, a task reads some of them, one after the other.
+    frame = frame.coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)
+    return frame, connector.reader(spark, node, options, read)

@@ -1,0 +1,90 @@
+"""Where the records of a node go from a stage: to later stages and to sinks, as wire rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from vsc.plan.nodes import Plan
+from vsc.runtime.operators.in_step import Frontier
+from vsc.runtime.operators.layout import handed_on, is_broadcast
+from vsc.runtime.operators.partition import partition_codecs, split
+from vsc.runtime.records import Batch
+from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.exchange.counters import TaskCounters
+from vsc.runtime.spark.exchange.delivery import delivery
+from vsc.runtime.spark.exchange.digest import ContentDigest, PartDigests
+from vsc.runtime.spark.exchange.wire import SINK, WireRow, pieces
+
+__all__ = ["Router"]
+
+
+@dataclass(slots=True)
+class _Target:
+    """Sinks that get the same records of a node, and the digest of these, if one of them compares digests."""
+
+    sinks: list[str] = field(default_factory=list)
+    digests: ContentDigest | PartDigests | None = None
+
+
+class Router:
+    """Routes what a task of the plan hands out, whose `counters` say of which stage and partition it is."""
+
+    def __init__(self, plan: Plan, partitions: int, counters: TaskCounters) -> None:
+        self._partitions = partitions
+        self._plan = plan
+        self._counters = counters
+        this = next(s for s in plan.stages if s.id == counters.stage)
+        self._stages = handed_on(this)
+        self._codecs = partition_codecs(plan)
+        self._delivery = delivery(plan)
+        self._in_order = this.id > 0
+        self._targets: dict[tuple[str, bool], _Target] = {}
+        given = plan.given(this)
+        for sink in plan.sinks:
+            if sink.node in given:
+                target = self._targets.setdefault((sink.node, sink.connector.newest_only), _Target())
+                target.sinks.append(sink.id)
+                if connector_of(sink.connector.kind).digests:
+                    target.digests = target.digests or (ContentDigest() if this.id else PartDigests())
+
+    def route(self, node: str, batch: Batch) -> Iterator[WireRow]:
+        """The rows that carry `batch`; what is for a sink goes through the task's partition, unless it goes by key."""
+        every, newest = (self._targets.get((node, newest_only), _Target()) for newest_only in (False, True))
+        yield from self._sent(node, batch, self._stages.get(node, ()), every)
+        if newest.sinks:
+            newest_changes = batch if batch.latest is None else batch.filter(batch.latest)
+            yield from self._sent(node, newest_changes, (), newest)
+
+    def _sent(self, node: str, batch: Batch, stages: tuple[int, ...], target: _Target) -> Iterator[WireRow]:
+        if not len(batch):
+            return
+        sinks = target.sinks
+        for sink in sinks:
+            self._counters.written[sink] += len(batch)
+        if target.digests is not None:
+            target.digests.update(batch)
+        if sinks and node in self._delivery.shuffled and not self._in_order:
+            batch = batch.sorted()  # what stage 0 hands out is in the order of its source partitions
+        by_key = sinks if node in self._delivery.by_key else []
+        if stages or by_key:
+            for partition, part in split(batch, self._codecs[node], self._partitions, is_broadcast(self._plan, node)):
+                yield from _rows(part, partition, node, stages, by_key)
+        if sinks and not by_key:
+            yield from _rows(batch, self._counters.partition, node, (), sinks)
+
+    def finish(self) -> None:
+        """Hands over the digests of what went to each sink, once everything is routed."""
+        for target in self._targets.values():
+            if target.digests is not None:
+                for sink in target.sinks:
+                    self._counters.digest(sink, target.digests.value())
+
+
+def _rows(batch: Batch, partition: int, node: str, stages: tuple[int, ...], sinks: list[str]) -> Iterator[WireRow]:
+    for piece in pieces(batch):
+        blob, place = piece.to_ipc(), Frontier.at(piece).place.encoded if sinks else None
+        for stage in stages:
+            yield WireRow(stage, node, partition, blob)
+        for sink in sinks:
+            yield WireRow(SINK, sink, partition, blob, place)

@@ -1,0 +1,96 @@
+"""Ctrl-C and SIGTERM, without Spark: what they ask for, and when a JVM is ended."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vsc.runtime.spark.query.run import _to_its_end, _Watch
+from vsc.runtime.spark.report.progress import Activity, Phase
+from vsc.runtime.spark.session.interrupts import Interrupts
+
+
+class Jvm:
+    """A process that notes its end."""
+
+    killed = False
+
+    def kill(self) -> None:
+        self.killed = True
+
+
+@pytest.fixture(autouse=True)
+def logs() -> Iterator[None]:
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def session(jvm: Any) -> Any:
+    server = SimpleNamespace(handle_error=lambda *call: print("told"))
+    return SimpleNamespace(sparkContext=SimpleNamespace(_gateway=SimpleNamespace(proc=jvm), _accumulatorServer=server))
+
+
+def send(number: signal.Signals = signal.SIGINT) -> None:
+    os.kill(os.getpid(), number)
+
+
+def test_before_there_is_a_jvm_it_is_ended_as_soon_as_it_is_there() -> None:
+    jvm: Any = Jvm()
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupts() as interrupts:
+        send(signal.SIGTERM)
+        assert interrupts.requested and interrupts.at_once
+        interrupts.launching(jvm)
+    assert jvm.killed
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_while_a_query_runs_the_second_ends_the_jvm_and_pyspark_says_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    jvm: Any = Jvm()
+    spark = session(jvm)
+    with Interrupts() as interrupts:
+        interrupts.launched(spark)
+        interrupts.orderly = True
+        send()
+        spark.sparkContext._accumulatorServer.handle_error(None, None)
+        assert (interrupts.requested, interrupts.at_once, jvm.killed) == (True, False, False)
+        send(signal.SIGTERM)
+        spark.sparkContext._accumulatorServer.handle_error(None, None)
+        assert (interrupts.at_once, jvm.killed) == (True, True)
+    assert capsys.readouterr().out == "told\n"
+
+
+def test_a_jvm_of_others_is_left_alone() -> None:
+    with Interrupts() as interrupts:
+        interrupts.launched(session(None))
+        with pytest.raises(KeyboardInterrupt):
+            send()
+        assert not interrupts.at_once
+
+
+def test_a_stop_waits_for_the_commit_of_an_epoch_that_is_written() -> None:
+    shown: list[object] = []
+    progress = json.dumps({"batchId": 3, "durationMs": {"addBatch": 1, "triggerExecution": 2}, "sources": []})
+    looks = iter([[], [], [SimpleNamespace(json=lambda: progress)]])
+    query = SimpleNamespace(isActive=True, stop=lambda: shown.append("stopped"))
+    query._jsq = SimpleNamespace(recentProgress=lambda: next(looks))
+    show: Any = SimpleNamespace(doing=shown.append, batch=lambda batch: shown.append(f"batch {batch}"))
+    tracker: Any = SimpleNamespace(batch=lambda report, took, job: report.epoch)
+    watch = _Watch(show, tracker)
+    report: Any = SimpleNamespace(epoch=3)
+    watch.done(report)
+    started: Any = SimpleNamespace(query=query, writer=SimpleNamespace(running=None))
+    interrupts = Interrupts()
+    interrupts.requested = True
+    assert _to_its_end(started, watch, True, interrupts)
+    stopping = Activity(Phase.STOPPING, 3)
+    assert shown == [stopping, stopping, "batch 3", stopping, "stopped"]

@@ -1,0 +1,67 @@
+"""What workers learn before they start. No Spark."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vsc.runtime.spark.session.session import local_settings
+from vsc.runtime.spark.session.ship import ship
+
+ROOT = str(Path(__file__).resolve().parents[4])
+
+
+def shipped(master: str, python: str = "python3") -> SimpleNamespace:
+    files: list[str] = []
+    context = SimpleNamespace(
+        master=master, environment={"PYTHONPATH": "/a"}, pythonExec=python, files=files, addPyFile=files.append
+    )
+    session: Any = SimpleNamespace(sparkContext=context)
+    ship(session)
+    ship(session)
+    return context
+
+
+def test_workers_on_this_machine_have_this_python_and_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    context = shipped("local[2]")
+    assert (context.pythonExec, context.environment) == (sys.executable, {"PYTHONPATH": f"{ROOT}:/a"})
+    assert shipped("local[2]", "/opt/python").pythonExec == "/opt/python"
+    monkeypatch.setenv("PYSPARK_PYTHON", "python3")
+    assert shipped("local[2]").pythonExec == "python3"
+
+
+@pytest.mark.parametrize(
+    "files, hides",
+    [
+        (("helpers.py", "data/types.py", "random.txt"), False),
+        (("types.py",), True),
+        (("profile/__init__.py",), True),
+        (("profile/a.json",), False),
+        (("pyarrow.py",), True),
+    ],
+)
+def test_a_working_directory_that_hides_modules_is_not_on_the_path_of_workers(
+    files: tuple[str, ...], hides: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    assert ("PYTHONSAFEPATH" in shipped("local[2]").environment) is hides
+
+
+def test_the_own_session_has_no_working_directory_on_the_path_of_workers() -> None:
+    assert local_settings()["spark.executorEnv.PYTHONSAFEPATH"] == "1"
+
+
+def test_a_cluster_gets_the_package_once_and_keeps_its_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    context = shipped("local-cluster[2,1,1024]")
+    assert (context.pythonExec, context.environment) == ("python3", {"PYTHONPATH": "/a"})
+    assert [Path(file).name for file in context.files] == ["vsc.zip"]
