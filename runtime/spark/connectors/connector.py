@@ -10,7 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.file_input import FILE_SOURCE, FileInput
 from vsc.runtime.spark.connectors.refusals import RefusedRow
+from vsc.runtime.spark.connectors.spark_source import Input, SparkSource
 from vsc.runtime.spark.exchange.output import Output, written_columns
 from vsc.runtime.spark.exchange.tally import Tally
 from vsc.runtime.spark.formats.source_columns import RowReader
@@ -138,6 +140,10 @@ class Connector:
     kind: str
     digests: ClassVar[bool] = False
     """Whether its sink compares digests of the rows of an epoch that comes again."""
+    spark_class: ClassVar[str | None] = None
+    """The name of Spark's class for a source that is read as it grows; None if it does not matter."""
+    needs_input: ClassVar[bool] = False
+    """Whether a query looks at what its source reads in each epoch, also if no source waits for another one."""
 
     def check_source(self, node: Node, options: Options, default_local: bool) -> None:
         """Refuses, without Spark, what can be refused of a source; for `default_local` see `check`. SourceError."""
@@ -163,6 +169,22 @@ class Connector:
 
     def reader(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> RowReader | None:
         """What makes the rows of a source, in the workers, of what `rows` gives; None: those are the rows."""
+        return None
+
+    def is_snapshot(self, options: Options) -> bool:
+        """Whether `take` has taken what is read of the source into the checkpoint."""
+        return False
+
+    def source_class(self, options: Options) -> str | None:
+        """The name of Spark's class for the source."""
+        return FILE_SOURCE if self.is_snapshot(options) else self.spark_class
+
+    def input(self, source: SparkSource, options: Options) -> Input | None:
+        """The source in the running query, which tells its backlog; None if what it will bring is unknown."""
+        return FileInput(source) if self.source_class(options) == FILE_SOURCE else self._input(source)
+
+    def _input(self, source: SparkSource) -> Input | None:
+        """As `input`, of a source that Spark reads as `spark_class`."""
         return None
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:

@@ -114,7 +114,7 @@ def _declared(column: DeclaredColumn, read: bool) -> Column:
 def loaded(reader: DataFrameReader | DataStreamReader, options: Options) -> DataFrame:
     """The files of a source."""
     # Every file below the folder is data, and one that is new to us is new however old it is. What Spark has listed
-    # but not taken it keeps, however little it is (ratio 0), so that `unread` sees it.
+    # but not taken it keeps, however little it is (ratio 0), so that `file_input` sees it.
     defaults = {"recursiveFileLookup": "true", "maxFileAge": "36500d", "discardCachedInputRatio": "0"}
     given = {name.lower() for name in options.spark}
     if not given & {"maxfilespertrigger", "maxbytespertrigger"}:

@@ -19,7 +19,9 @@ from vsc.plan.words import counted
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.base.hadoop import logged_url
 from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.query.unread import private_field, running_query, unknown_spark
+from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
+from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.connectors.spark_source import private_field, running_query, unknown_spark
 
 __all__ = ["IGNORED", "GoneFiles"]
 
@@ -37,7 +39,7 @@ class GoneFiles:
         self._sources = [
             (place, Options.of_source(node))
             for place, node in enumerate(resolved.sources, start=1)  # the first is the control source
-            if node.source.connector.kind in ("files", "jdbc") or node.source.connector.keeps_history
+            if connector_of(node.source.connector.kind).source_class(Options.of_source(node)) == FILE_SOURCE
         ]
 
     def check(self) -> None:

@@ -14,15 +14,15 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
+from vsc.runtime.spark.connectors.spark_source import Backlog, Input
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.pace import NOTHING, Pace, Wait
-from vsc.runtime.spark.query.unread import Input, KafkaInput, Rest
 
 __all__ = ["Pacer"]
 
@@ -69,12 +69,11 @@ class Pacer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        rests = self._rests()
-        known = {name: rest for name, rest in rests.items() if rest is not None}
-        self.outstanding = {name: dict(rest.amounts) for name, rest in known.items()}
+        backlogs = self._backlogs()
+        self.outstanding = {name: dict(left.amounts) for name, left in backlogs.items() if left is not None}
         kept = self._record.pace(epoch)
         if kept is None:
-            self._pace = self._decided(epoch, rests)
+            self._pace = self._decided(epoch, backlogs)
             self._record.keep_pace(epoch, self._pace.dump())
         else:
             self._pace = Pace.load(kept)
@@ -97,14 +96,17 @@ class Pacer:
         self._record.keep_pace(epoch, self._pace.dump())
 
     def begun(self) -> dict[str, Mapping[tuple[str, int], int]]:
-        """By Kafka source, the offsets by topic and partition at which the running epoch begins."""
-        return {name: source.begins() for name, source in self._inputs.items() if isinstance(source, KafkaInput)}
+        """By source, where it has any, the offsets by topic and partition at which the running epoch begins."""
+        return {name: at for name, source in self._known_inputs() if (at := source.begins()) is not None}
 
     def taken(self) -> dict[str, Mapping[tuple[str, int], int]]:
-        """By Kafka source, the offsets by topic and partition at which the running epoch ends."""
-        return {name: source.ends() for name, source in self._inputs.items() if isinstance(source, KafkaInput)}
+        """By source, where it has any, the offsets by topic and partition at which the running epoch ends."""
+        return {name: at for name, source in self._known_inputs() if (at := source.ends()) is not None}
 
-    def _decided(self, epoch: int, rests: Mapping[str, Rest | None]) -> Pace:
+    def _known_inputs(self) -> Iterator[tuple[str, Input]]:
+        return ((name, source) for name, source in self._inputs.items() if source is not None)
+
+    def _decided(self, epoch: int, backlogs: Mapping[str, Backlog | None]) -> Pace:
         before, report = self._pace, self._report
         if report is None or report.epoch != epoch - 1:
             before, report = self._kept_pace(epoch - 1), self._record.report(epoch - 1)
@@ -112,10 +114,10 @@ class Pacer:
         if report is not None:
             clocks = {name: max(clock, report.clocks.get(name, NOTHING)) for name, clock in clocks.items()}
         waits = {}
-        for name, rest in rests.items():
+        for name, backlog in backlogs.items():
             clock = clocks.get(name, NOTHING)
-            if rest is not None and rest.next is not None:
-                waits[name] = Wait(clock, rest.next)
+            if backlog is not None and backlog.next is not None:
+                waits[name] = Wait(clock, backlog.next)
             elif self._elapsed() - self._active[name] < self._max_idle:
                 waits[name] = Wait(clock)
         now = self._now()
@@ -123,18 +125,19 @@ class Pacer:
         starts = before.starts if report is None else before.clocks_after(report)
         return Pace(waits, waiting, now, self._latest(now), dict(self._topics), starts)
 
-    def _rests(self) -> dict[str, Rest | None]:
+    def _backlogs(self) -> dict[str, Backlog | None]:
         """What each source has still to bring (None where that is not known: it brings what comes about)."""
         if not self._inputs:
             self._inputs = self._find()
-        rests = {name: None if source is None else source.rest() for name, source in self._inputs.items()}
-        for name, rest in rests.items():
-            position = None if rest is None else rest.position
-            if rest is None or rest.next is not None or name not in self._active or position != self._positions[name]:
+        backlogs = {name: None if source is None else source.backlog() for name, source in self._inputs.items()}
+        for name, backlog in backlogs.items():
+            position = None if backlog is None else backlog.position
+            brings = backlog is None or backlog.next is not None
+            if brings or name not in self._active or position != self._positions[name]:
                 self._active[name] = self._elapsed()
             if position is not None:
                 self._positions[name] = position
-        return rests
+        return backlogs
 
     def _kept_pace(self, epoch: int) -> Pace:
         kept = self._record.pace(epoch)

@@ -47,10 +47,10 @@ from vsc.runtime.spark.formats.zones import check_java_zone
 from vsc.runtime.spark.query.epoch import EpochWriter
 from vsc.runtime.spark.query.failures import explained, translating
 from vsc.runtime.spark.query.gone_files import GoneFiles
+from vsc.runtime.spark.query.inputs import has_inputs, query_inputs
 from vsc.runtime.spark.query.pacer import Pacer
 from vsc.runtime.spark.query.preflight import check
 from vsc.runtime.spark.query.running_query import Epochs, RunningQuery
-from vsc.runtime.spark.query.unread import has_inputs, query_inputs
 from vsc.runtime.spark.report.bad_rows import BadRows
 from vsc.runtime.spark.report.observed import observed
 from vsc.runtime.spark.report.progress import Tracker

@@ -20,10 +20,10 @@ from vsc.runtime.operators import in_step
 from vsc.runtime.operators.in_step import Frontier, InStep
 from vsc.runtime.operators.steps import gone_on
 from vsc.runtime.records import Batch, Order, Origin, processing_order
+from vsc.runtime.spark.connectors.spark_source import Backlog, Input
 from vsc.runtime.spark.exchange.counters import EpochReport, StateSize
 from vsc.runtime.spark.exchange.pace import Pace
 from vsc.runtime.spark.query.pacer import Pacer
-from vsc.runtime.spark.query.unread import Rest
 from vsc.runtime.state.kv import MemoryKV, OverlayKV
 from vsc.runtime.state.waiting import STEPS, WaitingBatches
 
@@ -106,15 +106,15 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Left:
+class Left(Input):
     """A source, as the pacer asks it."""
 
     query: Query
     source: str
 
-    def rest(self) -> Rest:
+    def backlog(self) -> Backlog:
         at = self.query.taken[self.source]
-        return Rest(min((f.name for f in self.query.files[self.source][at:] if f.times), default=None), at)
+        return Backlog(min((f.name for f in self.query.files[self.source][at:] if f.times), default=None), at)
 
 
 def random_query(chance: random.Random) -> Query:

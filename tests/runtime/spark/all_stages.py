@@ -24,13 +24,13 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.operators.carry import Carry
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.records import Batch
+from vsc.runtime.spark.connectors.spark_source import Backlog, Input
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.pace import PROPERTY, Pace
 from vsc.runtime.spark.exchange.wire import CONTROL, SINK, WIRE_ARROW, WireRow, record_batches, slots
 from vsc.runtime.spark.formats.source_columns import PART
 from vsc.runtime.spark.query.pacer import Pacer
-from vsc.runtime.spark.query.unread import Rest
 from vsc.runtime.spark.stages.later_stage import BATCH_ID, LaterStageTask, _SparkBlobs
 from vsc.runtime.spark.stages.stage_zero import StageZeroTask
 from vsc.runtime.spark.state.control import DRAIN, START, WAKE
@@ -93,13 +93,13 @@ class _Kept:
 
 
 @dataclass(frozen=True)
-class _Input:
+class _Input(Input):
     query: AllStages
     source: str
 
-    def rest(self) -> Rest:
+    def backlog(self) -> Backlog:
         left = self.query.left(self.source)
-        return Rest(min((file.name for file in left if file.rows), default=None), len(left))
+        return Backlog(min((file.name for file in left if file.rows), default=None), len(left))
 
 
 class AllStages:

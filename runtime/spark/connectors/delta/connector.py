@@ -90,6 +90,7 @@ class Delta(LakeConnector):
     """Tables of Delta Lake."""
 
     kind = "delta"
+    spark_class = "DeltaSource"
     table = DeltaTable
 
     def _check_stream(self, node: Node, options: Options) -> None:

@@ -23,6 +23,7 @@ from vsc.runtime.spark.base.ddl import quoted
 from vsc.runtime.spark.base.hadoop import Files, is_local, local_path, usable
 from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
+from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
 from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, orc_files, parquet_files
 from vsc.runtime.spark.connectors.files.epoch_files import MARK, EpochFiles
 from vsc.runtime.spark.connectors.files.text_rows import check_text, text_reader, text_rows
@@ -48,6 +49,7 @@ class FilesConnector(Connector):
     """Files on any file system that Spark reaches."""
 
     kind = "files"
+    spark_class = FILE_SOURCE
     digests = True
 
     def check_source(self, node: Node, options: Options, default_local: bool) -> None:

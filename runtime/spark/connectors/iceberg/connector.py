@@ -86,7 +86,9 @@ class Iceberg(LakeConnector):
     """Tables of Iceberg."""
 
     kind = "iceberg"
+    spark_class = "SparkMicroBatchStream"
     table = IcebergTable
+    parses = True
 
     def _check_stream(self, node: Node, options: Options) -> None:
         if node.source.timestamp is None:

@@ -20,8 +20,10 @@ from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.jars import KAFKA
 from vsc.runtime.spark.connectors.kafka.client import PREFIX, check_topic, is_empty
+from vsc.runtime.spark.connectors.kafka.input import KafkaInput
 from vsc.runtime.spark.connectors.kafka.layout import Part, layout
 from vsc.runtime.spark.connectors.kafka.texts import texts_reader
+from vsc.runtime.spark.connectors.spark_source import Input, SparkSource
 from vsc.runtime.spark.formats.source_columns import (
     BAD,
     DELETED,
@@ -51,6 +53,8 @@ class Kafka(Connector):
     """Topics of Kafka."""
 
     kind = "kafka"
+    spark_class = "KafkaMicroBatchStream"
+    needs_input = True
 
     def check_source(self, node: Node, options: Options, default_local: bool) -> None:
         """Refuses formats and options that cannot be, and a topic that cannot be read."""
@@ -95,6 +99,9 @@ class Kafka(Connector):
 
         check_no_tombstones(node, Options.of_sink(sink))
         return KafkaSink(sink, node, checkpoint)
+
+    def _input(self, source: SparkSource) -> Input:
+        return KafkaInput(source)
 
 
 def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:

@@ -9,6 +9,7 @@ history are not seen. All other rows are read as they come.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,10 +21,12 @@ from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.jars import check_release
 from vsc.runtime.spark.connectors.lake.history import PROBLEM, History, points
+from vsc.runtime.spark.connectors.lake.input import LakeInput
 from vsc.runtime.spark.connectors.lake.merge import AT, PRESENT, place
 from vsc.runtime.spark.connectors.lake.sink import LakeSink
 from vsc.runtime.spark.connectors.lake.table import LakeTable, declared, identifier
 from vsc.runtime.spark.connectors.snapshot import ROWS_A_FILE, kept_rows, take_once
+from vsc.runtime.spark.connectors.spark_source import Input, SparkSource
 from vsc.runtime.spark.formats.source_columns import BAD, DELETED, TIME
 
 __all__ = ["LakeConnector"]
@@ -33,6 +36,8 @@ class LakeConnector(Connector):
     """Tables of one lake format."""
 
     table: type[LakeTable]
+    parses: ClassVar[bool] = False
+    """Whether Spark's source takes only offsets that it has parsed."""
 
     def check_sink(self, options: Options) -> None:
         """Refuses a Spark without the format, and what cannot be understood."""
@@ -61,6 +66,10 @@ class LakeConnector(Connector):
         else:
             self._look_at_stream(spark, table, node, options)
 
+    def is_snapshot(self, options: Options) -> bool:
+        """Of a history."""
+        return options.connector.keeps_history
+
     def take(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str], begun: bool) -> None:
         """Takes a history; other rows are read as they come."""
 
@@ -79,7 +88,7 @@ class LakeConnector(Connector):
                 named = found.toDF(*(c.name for c in columns), TIME, DELETED, BAD).orderBy(TIME).coalesce(1)
                 named.write.option("maxRecordsPerFile", ROWS_A_FILE).parquet(path)
 
-        if options.connector.keeps_history:
+        if self.is_snapshot(options):
             take_once(spark, options, begun, write)
 
     def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
@@ -92,6 +101,9 @@ class LakeConnector(Connector):
         table.columns(spark)
         with table.usable():
             return self._stream(spark, table, node, options, read)
+
+    def _input(self, source: SparkSource) -> Input:
+        return LakeInput(source, self.parses)
 
     def _check(self, options: Options) -> None:
         check_release(self.table.lake, options.place)

@@ -54,6 +54,10 @@ class Jdbc(Connector):
         """Refuses a table that cannot be read as it is declared."""
         _look_at_table(node.source, options)
 
+    def is_snapshot(self, options: Options) -> bool:
+        """Always."""
+        return True
+
     def take(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str], begun: bool) -> None:
         """Takes the snapshot."""
 
