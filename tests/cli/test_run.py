@@ -184,14 +184,15 @@ def test_a_sink_where_nobody_may_write_is_told_without_spark(
     text = (folder / "good.vdsl").read_text()
     (folder / "out.vdsl").write_text(f"{text}\nsink s to files (path = 'good.vdsl/out', format = 'json');")
     (folder / "in" / "0.json").write_text("{}\n")
-    run = ["run", "out.vdsl", "--checkpoint", "ck", "--var", "in=in"]
+    (folder / "other").mkdir()
+    run = ["run", "out.vdsl", "--checkpoint", "other/ck", "--var", "in=in"]
     place = f"error[VSC906]: the sink of 's' (line {text.count(chr(10)) + 2}): 'good.vdsl/out' cannot be written: "
     assert main(run) == 1
     help = " = help: give a folder that can\n"
     assert capsys.readouterr().err == f"{place}{folder}/good.vdsl is not a folder\n{help}"
     (folder / "good.vdsl").unlink()
-    read_only = SimpleNamespace(f_flag=os.ST_RDONLY)
-    monkeypatch.setattr("vsc.cli.run_checks.os.statvfs", lambda path: read_only)
+    flags = {str(folder): os.ST_RDONLY}
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=flags.get(path, 0)))
     assert main(run) == 1
     assert capsys.readouterr().err == f"{place}{folder} is on a read-only file system\n{help}"
 

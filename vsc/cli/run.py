@@ -22,7 +22,7 @@ from vsc.cli.messages import JsonMessages, Messages, Warnings
 from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
 from vsc.cli.plans import plan_of
 from vsc.cli.problems import Problem
-from vsc.cli.run_checks import check_checkpoint, check_options, check_sinks
+from vsc.cli.run_checks import check_checkpoint, check_options
 from vsc.extras import required
 
 if TYPE_CHECKING:
@@ -178,8 +178,8 @@ def _on_spark(
     )  # fmt: skip
     try:
         resolved = check(plan, given, args.trigger, args.max_idle, args.max_bad, options.default_is_local)
-        check_sinks(resolved, options.default_is_local)
-        reach(resolved, check_checkpoint(args, plan, options.default_is_local))
+        local = options.default_is_local
+        reach(resolved, check_checkpoint(args, plan, local), local)
         check_java()
         tell_overridden(options.conf)
         show = _display(args)

@@ -8,7 +8,7 @@ import os
 from vsc.cli.errors import UsageError
 from vsc.plan.nodes import Plan
 
-__all__ = ["check_checkpoint", "check_options", "check_partitions", "check_sinks", "unwritable"]
+__all__ = ["check_checkpoint", "check_options", "check_partitions"]
 
 _MOST_PARTITIONS = 10_000
 """A bound because each partition has its own RocksDB in every stage, and a task in every epoch."""
@@ -39,6 +39,8 @@ def _check_local_dir(path: str, here: bool) -> None:
         raise UsageError("--local-dir has no name", "give a folder that can be written")
     if os.path.exists(path) and not os.path.isdir(path):
         raise UsageError(f"--local-dir {path} is not a folder", "give one that can be written")
+    from vsc.runtime.spark.base.folders import unwritable
+
     problem = unwritable(path) if here else None
     if problem is not None:
         raise UsageError(f"--local-dir {path} cannot be written: {problem}", "give a folder that can")
@@ -51,6 +53,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> bool:
     """
     from vsc.runtime.errors import CheckpointError
     from vsc.runtime.spark.base.checksummed import LocalFiles, check_epoch
+    from vsc.runtime.spark.base.folders import unwritable
     from vsc.runtime.spark.base.hadoop import is_local, local_path
     from vsc.runtime.spark.checkpoint.checkpoint import checked_identity
     from vsc.runtime.spark.checkpoint.claim import check_unclaimed
@@ -81,32 +84,3 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> bool:
             )
         check_epoch(files, args.back_to)
     return fresh
-
-
-def check_sinks(resolved: Plan, local: bool) -> None:
-    """Raises SinkError for a local folder that a sink of files cannot write; the variables of the plan are resolved."""
-    from vsc.runtime.errors import SinkError
-    from vsc.runtime.spark.base.hadoop import is_local, local_path
-    from vsc.runtime.spark.base.options import Options
-
-    for sink in resolved.sinks:
-        options = Options.of_sink(sink)
-        if sink.connector.kind != "files" or not is_local(path := options.text("path"), local):
-            continue
-        problem = unwritable(local_path(path))
-        if problem is not None:
-            raise SinkError(f"{options.place}: {path!r} cannot be written: {problem}", "give a folder that can")
-
-
-def unwritable(path: str) -> str | None:
-    """Why the folder cannot be created or written to; None if it can."""
-    place = os.path.abspath(path)
-    while not os.path.lexists(place):
-        place = os.path.dirname(place)
-    if not os.path.isdir(place):
-        return f"{place} is not a folder"
-    if os.statvfs(place).f_flag & os.ST_RDONLY:
-        return f"{place} is on a read-only file system"
-    if not os.access(place, os.W_OK | os.X_OK):
-        return f"there is no permission to write to {place}"
-    return None

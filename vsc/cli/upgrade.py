@@ -17,7 +17,7 @@ from vsc.cli.messages import Messages, Warnings
 from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
 from vsc.cli.plans import plan_of
 from vsc.cli.problems import tell
-from vsc.cli.run_checks import check_partitions, unwritable
+from vsc.cli.run_checks import check_partitions
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -110,6 +110,7 @@ def _look_ahead(job: Upgrade, local: bool) -> None:
     """Shows what changes, and refuses everything that local checkpoints alone show to be wrong."""
     from vsc.runtime.errors import CheckpointError
     from vsc.runtime.spark.base.checksummed import LocalFiles
+    from vsc.runtime.spark.base.folders import unwritable
     from vsc.runtime.spark.base.hadoop import is_local, local_path
     from vsc.runtime.spark.checkpoint.claim import check_unclaimed
 

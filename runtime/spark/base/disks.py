@@ -9,22 +9,19 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vsc.plan.nodes import Plan
 from vsc.runtime.errors import CheckpointError, SinkError, VscRuntimeError
-from vsc.runtime.spark.base.hadoop import is_local, local_path
 
 if TYPE_CHECKING:
     from shutil import _ntuple_diskusage as DiskUsage
 
-__all__ = ["Place", "disk_of", "forbidden", "full_disk", "is_full", "places_of"]
+__all__ = ["CHECKPOINT", "Place", "disk_of", "forbidden", "full_disk", "is_full"]
 
-_CHECKPOINT = "the checkpoint"
+CHECKPOINT = "the checkpoint"
 _NO_SPACE = ("No space left on device", "Disk quota exceeded", "File too large")
 """What a full disk, a full quota and a file that may not grow are called, by the JVM and in Python."""
 
@@ -45,19 +42,6 @@ class Place:
 
     what: str
     path: str
-
-
-def places_of(plan: Plan, checkpoint: str, local_dir: str | None) -> tuple[Place, ...]:
-    """The local folders that a run of `plan`, whose variables are resolved, writes to on this machine."""
-    found = [Place(_CHECKPOINT, checkpoint)]
-    for sink in plan.sinks:
-        path = dict(sink.connector.options).get("path")
-        if sink.connector.kind == "files" and isinstance(path, str):
-            found.append(Place(f"the sink of '{sink.node}'", path))
-    local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
-    found.append(Place("--local-dir", local_dir) if local_dir else Place("Spark's local folder", local))
-    found.append(Place("the temporary folder", tempfile.gettempdir()))
-    return tuple(Place(place.what, local_path(place.path)) for place in found if place.path and is_local(place.path))
 
 
 def is_full(text: str) -> bool:
@@ -88,7 +72,7 @@ def forbidden(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
         sign = _FORBIDDEN.search(line)
         place = _named(line, places) if sign else None
         if sign and place is not None:
-            kind = CheckpointError if place.what == _CHECKPOINT else SinkError
+            kind = CheckpointError if place.what == CHECKPOINT else SinkError
             why = "a folder in it cannot be made" if "Mkdirs" in sign.group() else sign.group()
             return kind(f"{place.path} ({place.what}) cannot be written: {why}", _FORBIDDEN_HELP)
     return None

@@ -156,6 +156,11 @@ class Connector:
     def look(self, spark: SparkSession, node: Node, options: Options) -> None:
         """Refuses what is seen of a source by asking for it, before there is a checkpoint. VscRuntimeError."""
 
+    def look_at_columns(self, spark: SparkSession, node: Node, options: Options) -> bool:
+        """Refuses a source without one of the declared columns, before its first rows are read. Whether it was looked
+        at: not if there is nothing there yet. MissingColumnError."""
+        return True
+
     def take(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str], begun: bool) -> None:
         """Takes what is read of the source only once, into `options.kept`. `begun`: its rows may have been read."""
 
@@ -195,8 +200,12 @@ class Connector:
         """Refuses, without Spark, what can be refused of a sink. SinkError."""
         raise SinkError(f"{options.place} writes to {self.kind}, which can only be read")
 
-    def reach_sink(self, sink: Sink, node: Node) -> None:
+    def reach_sink(self, sink: Sink, node: Node, default_local: bool) -> None:
         """Refuses, without Spark, what is seen of a target by asking for it; changes nothing. VscRuntimeError."""
+
+    def folder(self, options: Options) -> str | None:
+        """The folder that a sink writes files to."""
+        return None
 
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink of a resolved statement on `node`; `checkpoint` is the checkpoint's id."""

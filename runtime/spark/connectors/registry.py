@@ -60,13 +60,13 @@ def _known(options: Options, error: type[VscRuntimeError], does: str) -> Connect
     return _CONNECTORS[kind]
 
 
-def reach(resolved: Plan, fresh: bool) -> None:
+def reach(resolved: Plan, fresh: bool, default_local: bool) -> None:
     """Refuses, without Spark, what is seen of the sinks of a resolved plan by asking for them, and of the sources if
-    the checkpoint is `fresh`; changes nothing."""
+    the checkpoint is `fresh`; changes nothing. `default_local`: see `check_connectors`."""
     for node in resolved.sources if fresh else ():
         connector_of(node.source.connector.kind).reach_source(node, Options.of_source(node))
     for sink in resolved.sinks:
-        connector_of(sink.connector.kind).reach_sink(sink, resolved.node(sink.node))
+        connector_of(sink.connector.kind).reach_sink(sink, resolved.node(sink.node), default_local)
 
 
 def look_at_sources(spark: SparkSession, resolved: Plan) -> None:

@@ -26,9 +26,9 @@ from vsc.runtime.spark.exchange.delivery import Delivery
 from vsc.runtime.spark.exchange.output import Output
 from vsc.runtime.spark.exchange.tally import Tally
 from vsc.runtime.spark.exchange.wire import CONTROL
-from vsc.runtime.spark.formats.missing_columns import MissingColumns
 from vsc.runtime.spark.query.failures import translated
 from vsc.runtime.spark.query.gone_files import GoneFiles
+from vsc.runtime.spark.query.missing_columns import MissingColumns
 from vsc.runtime.spark.query.pacer import Pacer
 from vsc.runtime.spark.report.bad_rows import BadRows
 

@@ -25,7 +25,6 @@ from vsc.runtime.errors import CheckpointError, VscRuntimeError
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.rows import latest_times
 from vsc.runtime.operators.steps import stages_in_step
-from vsc.runtime.spark.base.disks import places_of
 from vsc.runtime.spark.base.hadoop import default_is_local
 from vsc.runtime.spark.base.job import Run, Time, as_text, clock_of, ends, idle_ms, spark_trigger
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
@@ -42,13 +41,14 @@ from vsc.runtime.spark.connectors.registry import look_at_sources, make_sinks, r
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.pace import PROPERTY
-from vsc.runtime.spark.formats.missing_columns import MissingColumns
 from vsc.runtime.spark.formats.zones import check_java_zone
 from vsc.runtime.spark.query.epoch import EpochWriter
 from vsc.runtime.spark.query.failures import explained, translating
 from vsc.runtime.spark.query.gone_files import GoneFiles
 from vsc.runtime.spark.query.inputs import has_inputs, query_inputs
+from vsc.runtime.spark.query.missing_columns import MissingColumns
 from vsc.runtime.spark.query.pacer import Pacer
+from vsc.runtime.spark.query.places import places_of
 from vsc.runtime.spark.query.preflight import check
 from vsc.runtime.spark.query.running_query import Epochs, RunningQuery
 from vsc.runtime.spark.report.bad_rows import BadRows
@@ -173,7 +173,7 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
     columns.check()
     check_java_zone(spark, what.resolved)
     sinks = make_sinks(spark, what.resolved, opened.id, opened.ancestors)
-    reach(what.resolved, opened.fresh)
+    reach(what.resolved, opened.fresh, default_is_local(spark))
     if opened.fresh:  # a topology that is refused may be fixed and run again: nothing is made before
         look_at_sources(spark, what.resolved)
         _prepare(sinks)

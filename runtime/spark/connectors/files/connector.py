@@ -20,12 +20,14 @@ from vsc.plan.types import STRING
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.operators.source.partition_folders import NO_VALUE
 from vsc.runtime.spark.base.ddl import quoted
+from vsc.runtime.spark.base.folders import unwritable
 from vsc.runtime.spark.base.hadoop import Files, is_local, local_path, usable
 from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
 from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, orc_files, parquet_files
 from vsc.runtime.spark.connectors.files.epoch_files import MARK, EpochFiles
+from vsc.runtime.spark.connectors.files.missing_columns import look_at_columns
 from vsc.runtime.spark.connectors.files.text_rows import check_text, text_reader, text_rows
 from vsc.runtime.spark.exchange.output import Output
 from vsc.runtime.spark.exchange.tally import Tally
@@ -71,6 +73,10 @@ class FilesConnector(Connector):
         if form in _TEXT:
             check_text(node.source, options)
 
+    def look_at_columns(self, spark: SparkSession, node: Node, options: Options) -> bool:
+        """Looks into files, unless a column may be missing."""
+        return options.get("missing_columns") == "null" or look_at_columns(spark, node, options)
+
     def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
         """The rows of the present files, and of those that come."""
         path = options.text("path")
@@ -104,6 +110,18 @@ class FilesConnector(Connector):
                 f"{options.place} has format {form!r}, which this version of vsc cannot write", _FORMATS_HELP
             )
         refuse(options, "sink", SinkError)
+
+    def reach_sink(self, sink: Sink, node: Node, default_local: bool) -> None:
+        """Refuses a local folder that cannot be written."""
+        options = Options.of_sink(sink)
+        path = options.text("path")
+        problem = unwritable(local_path(path)) if is_local(path, default_local) else None
+        if problem is not None:
+            raise SinkError(f"{options.place}: {path!r} cannot be written: {problem}", "give a folder that can")
+
+    def folder(self, options: Options) -> str | None:
+        """The path."""
+        return options.text("path")
 
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink."""

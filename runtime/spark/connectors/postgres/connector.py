@@ -82,7 +82,7 @@ class Jdbc(Connector):
         options.flag("with_timestamp")
         options.flag("create")
 
-    def reach_sink(self, sink: Sink, node: Node) -> None:
+    def reach_sink(self, sink: Sink, node: Node, default_local: bool) -> None:
         """Refuses a table that cannot be written."""
         JdbcSink(sink, node, "").reach()
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from tests.runtime.spark.support import compiled
-from vsc.runtime.spark.base.disks import Place, full_disk, places_of
+from vsc.runtime.spark.base.disks import Place, full_disk
 from vsc.runtime.spark.query.failures import translated
 
 PLACES = (Place("the checkpoint", "/a/ck"), Place("the sink of 's'", "/b/out"), Place("--local-dir", "/b"))
@@ -64,18 +62,6 @@ def test_where_no_disk_here_is_full_all_are_told_with_the_reason(free: dict[str,
     )
     quota = translated(OSError(122, "Disk quota exceeded"))
     assert quota is not None and quota.message == "the quota is used up on a disk: [Errno 122] Disk quota exceeded"
-
-
-def test_the_folders_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/s1,/s2")
-    monkeypatch.setattr("tempfile.tempdir", "/t")
-    source = "stream s (k string) from files (path = '/in', format = 'json');\n"
-    plan = compiled(source + "sink s to files (path = 'file:///out', format = 'json');\nsink s to noop ();")
-    assert places_of(plan, "hdfs://h/ck", None) == (
-        Place("the sink of 's'", "/out"), Place("Spark's local folder", "/s1"), Place("the temporary folder", "/t"),
-    )  # fmt: skip
-    assert places_of(plan, "ck", "/l")[0] == Place("the checkpoint", "ck")
-    assert places_of(plan, "ck", "/l")[2] == Place("--local-dir", "/l")
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import pytest
 
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import VscRuntimeError
-from vsc.runtime.spark.base.disks import places_of
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.query.failures import explained
+from vsc.runtime.spark.query.places import places_of
 from vsc.runtime.spark.query.start import check
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -1,9 +1,8 @@
 """Declared columns that no file of a source has: found before its first rows are read, when nothing is written yet.
 
-A source is looked at once, at the start of a run or, if it has no file then, of the first epoch in which it has one;
-not if the checkpoint has read rows of it: files may change from then on. Of up to `LOOKED_FILES` files, from the first
-to the last, the names are read (the footer, the header, the first rows' keys) until all columns are found, which mostly
-takes one. Files that cannot be read are left to the query, which says so.
+Of up to `LOOKED_FILES` files, from the first to the last, the names are read (the footer, the header, the first rows'
+keys) until all columns are found, which mostly takes one. Files that cannot be read are left to the query, which says
+so. When a source is looked at: `query.missing_columns`.
 
 Who writes JSON may leave nulls out (Spark does). There a missing column is an error only if it looks like a mistake: if
 it is part of the key, or the event time, or if the files have names that are not declared. Otherwise it is reported.
@@ -14,7 +13,7 @@ from __future__ import annotations
 import difflib
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from urllib.parse import unquote
@@ -27,7 +26,7 @@ from pyspark.sql import DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
 from vsc.plan import expressions
-from vsc.plan.nodes import Column, Node, Plan
+from vsc.plan.nodes import Column, Node
 from vsc.plan.settings import of_files
 from vsc.plan.types import STRING
 from vsc.runtime.errors import MissingColumnError
@@ -38,7 +37,7 @@ from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.formats.csv import CsvCells
 from vsc.runtime.spark.formats.csv_dialect import CsvDialect
 
-__all__ = ["LOOKED_FILES", "MissingColumns"]
+__all__ = ["LOOKED_FILES", "look_at_columns"]
 
 LOOKED_FILES = 100
 _LINES = {"json": 1000, "csv": 100}
@@ -49,35 +48,20 @@ _SHOWN = 12
 _log = logging.getLogger(__name__)
 
 
-class MissingColumns:
-    """The sources of a resolved plan that are still to be looked at: not those whose rows were `read` before."""
-
-    def __init__(self, spark: SparkSession, resolved: Plan, read: Collection[str]) -> None:
-        self._spark = spark
-        self._waiting = [n for n in resolved.sources if _is_checked(n) and n.name not in read]
-
-    def check(self) -> None:
-        """Looks at those that have files. Raises MissingColumnError for a column that is in none of them."""
-        self._waiting = [node for node in self._waiting if not self._looked_at(node)]
-
-    def _looked_at(self, node: Node) -> bool:
-        """Whether there was something to look at."""
-        files = _SourceFiles(self._spark, Options.of_source(node), tuple(c.name for c in node.source.columns))
-        missing, there = list(files.declared), set[str]()
-        first, looked = "", 0
-        for file, names in files.files():
-            looked, first = looked + 1, first or file
-            there |= names
-            missing = [name for name in missing if files.folded(name) not in {files.folded(one) for one in there}]
-            if not missing:
-                break
-        if looked and missing:
-            _tell(node, Options.of_source(node), missing, sorted(there), first, looked)
-        return bool(looked)
-
-
-def _is_checked(node: Node) -> bool:
-    return node.source.connector.kind == "files" and Options.of_source(node).get("missing_columns") != "null"
+def look_at_columns(spark: SparkSession, node: Node, options: Options) -> bool:
+    """Raises MissingColumnError for a column that is in none of the files. Whether there was something to look at."""
+    files = _SourceFiles(spark, options, tuple(c.name for c in node.source.columns))
+    missing, there = list(files.declared), set[str]()
+    first, looked = "", 0
+    for file, names in files.files():
+        looked, first = looked + 1, first or file
+        there |= names
+        missing = [name for name in missing if files.folded(name) not in {files.folded(one) for one in there}]
+        if not missing:
+            break
+    if looked and missing:
+        _tell(node, options, missing, sorted(there), first, looked)
+    return bool(looked)
 
 
 def _tell(node: Node, options: Options, missing: list[str], there: list[str], first: str, looked: int) -> None:

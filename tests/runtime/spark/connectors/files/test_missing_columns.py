@@ -19,7 +19,7 @@ from vsc.runtime.errors import MissingColumnError, SourceError
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark import start
 from vsc.runtime.spark.base.options import resolve_plan
-from vsc.runtime.spark.formats.missing_columns import MissingColumns
+from vsc.runtime.spark.query.missing_columns import MissingColumns
 from vsc.runtime.spark.query.running_query import QueryFailedError
 from vsc.testing import TopologyTestDriver
 
