@@ -1,6 +1,6 @@
 """Session windows in a batch. A window's place in time is its end.
 
-For one record: `tests/oracle/records/aggregate/windows/sessions.py`.
+For one record: `tests/oracle/records/aggregate/session_windows.py`.
 """
 
 from __future__ import annotations

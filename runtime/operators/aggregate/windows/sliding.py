@@ -1,6 +1,6 @@
 """Sliding windows in a batch. A window's place in time is its start.
 
-For one record: `tests/oracle/records/aggregate/windows/sliding.py`.
+For one record: `tests/oracle/records/aggregate/sliding_windows.py`.
 """
 
 from __future__ import annotations
