@@ -308,6 +308,16 @@ class Input:
 
 
 @record
+class Within:
+    """``within DURATION``, or ``within (before = D, after = D)``: `sides` are then these options, and `duration` is
+    None."""
+
+    duration: Duration | None
+    sides: tuple[Option, ...]
+    span: Span
+
+
+@record
 class Grace:
     """``grace DURATION`` of a join."""
 
@@ -439,7 +449,7 @@ class ToStream(Facts):
 
 @record
 class Join(Facts):
-    """``[left|outer] join A with B [on ...] [grace ...] select ITEMS [MATERIALIZE]``: every kind of join."""
+    """``[left|outer] join A with B [on ...] [within ...] [grace ...] select ITEMS [MATERIALIZE]``: every join."""
 
     word = "join"
 
@@ -447,6 +457,7 @@ class Join(Facts):
     left: Input
     right: Input
     on: tuple[KeyItem, ...]
+    within: Within | None
     grace: Grace | None
     items: tuple[Item, ...]
     materialize: MaterializeClause | None

@@ -69,7 +69,10 @@ class Missed(StrEnum):
     TOMBSTONE = "tombstone"
     """The key was deleted at that time."""
     OLDER_THAN_RETENTION = "older_than_retention"
-    """The time is before stream time minus the history retention: the store no longer answers for it."""
+    """The time is before stream time minus the history retention: the store no longer answers for it. In a join of two
+    streams: records that it could meet are kept no longer."""
+    LATE = "late"
+    """It came too late to a join of two streams to wait for a partner, and none was there."""
 
 
 def group_of(reason: Dropped | Missed) -> Group:
@@ -81,7 +84,7 @@ RETENTION_NEEDED = "retention_needed"
 """The peak that a join reports: the history retention in ms that would have served all its look-ups."""
 
 GRACE_NEEDED = "grace_needed"
-"""The peak that a `distinct` reports: the grace in ms with which no record would have been too late for it."""
+"""The peak that `distinct` and joins of streams report: the grace in ms with which no record would have been late."""
 
 HELD_RECORDS = "held_records"
 """The peak that windows and `suppress` report: the most windows open, or rows held, at the same time."""

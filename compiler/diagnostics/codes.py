@@ -65,7 +65,7 @@ _STRUCTURE = {
     "VSC105": "nodes that read each other in a circle",
     "VSC106": "a node declared as the wrong kind",
     "VSC107": "an operation on the wrong kind of input",
-    "VSC108": "a join of two streams",
+    "VSC108": "a join of two streams without `within`",
     "VSC109": "a clause that does not apply here",
     "VSC110": "an unknown column",
     "VSC111": "a column that several inputs have",

@@ -26,6 +26,7 @@ from vsc.plan import (
     Source,
     Store,
     StreamGlobalJoin,
+    StreamStreamJoin,
     StreamTableJoin,
     Subscribe,
     Suppress,
@@ -36,7 +37,7 @@ from vsc.plan import (
 from vsc.plan.clocks import NodeClock, held_back_by, node_clocks
 from vsc.plan.keyless import nullable_keys
 from vsc.plan.types import quoted_name
-from vsc.plan.words import duration, window
+from vsc.plan.words import duration, window, within
 
 __all__ = ["emit_topology"]
 
@@ -130,6 +131,10 @@ def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
             how = "as of the record's time" if as_of else "as it is"
             waits = f", grace {duration(grace)}" if grace is not None else ""
             yield "left join" if left else "join", f"{inputs[0]} with {inputs[1]} {how}{waits}"
+            yield "select", _items(items)
+        case StreamStreamJoin(mode=mode, grace=grace, items=items) as join:
+            waits = f", grace {duration(grace)}" if grace else ""
+            yield "join" if mode == "inner" else f"{mode} join", f"{inputs[0]} with {inputs[1]} {within(join)}{waits}"
             yield "select", _items(items)
         case StreamGlobalJoin(left=left, on=on, items=items):
             yield "left join" if left else "join", f"{inputs[0]} with {inputs[1]} on {_items(on)}"

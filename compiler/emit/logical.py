@@ -23,12 +23,13 @@ from vsc.plan import (
     Status,
     Store,
     StreamGlobalJoin,
+    StreamStreamJoin,
     StreamTableJoin,
     Subscribe,
     Suppress,
     TableTableJoin,
 )
-from vsc.plan.words import duration, window
+from vsc.plan.words import duration, window, within
 
 __all__ = ["logical"]
 
@@ -88,6 +89,10 @@ def _operation(node: Node, kind: str, parts: Sequence[Node]) -> Iterator[str]:
         case [StreamGlobalJoin(left=left, on=on)]:
             yield f"{'left' if left else 'inner'} join ({kind})"
             yield _with(node.inputs[1], on)
+        case [StreamStreamJoin(mode=mode) as join]:
+            yield f"{mode} join ({kind})"
+            yield _with(node.inputs[1], ())
+            yield within(join)
         case [TableTableJoin(mode=mode)]:
             yield f"{mode} join ({kind})"
             yield _with(node.inputs[1], ())
@@ -104,10 +109,10 @@ def _given(operation: Operation, added: Sequence[Operation]) -> Iterator[str]:
             yield f"where {predicate.text}"
         case Explode(item=item):
             yield f"by {item.text} as {item.name}"
-        case Distinct(within=within):
+        case Distinct(within=apart):
             if moved := _moved(added):
                 yield f"by {_texts(moved)}"
-            yield f"within {duration(within)}"
+            yield f"within {duration(apart)}"
         case Suppress(until="window_closes"):
             yield "until window closes"
         case Suppress(wait=wait):
@@ -135,7 +140,7 @@ def _times(operation: Operation) -> Iterator[str]:
             yield window(found) + (", emit final" if final else "")
         case StreamTableJoin(grace=int() as grace):
             yield f"grace {duration(grace)}"
-        case Distinct(grace=grace) if grace:
+        case Distinct(grace=grace) | StreamStreamJoin(grace=grace) if grace:
             yield f"grace {duration(grace)}"
         case _:
             return

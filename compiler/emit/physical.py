@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vsc.compiler.emit.drawing import Arrow, Box, Drawing, lost_by, sink_lines
-from vsc.plan import Aggregate, Node, Plan, Source, Stage, StreamTableJoin, Suppress, Window
+from vsc.plan import Aggregate, Node, Plan, Source, Stage, StreamStreamJoin, StreamTableJoin, Suppress, Window
 from vsc.plan.clocks import node_clocks
-from vsc.plan.words import duration, window
+from vsc.plan.words import duration, window, within
 
 __all__ = ["physical"]
 
@@ -47,6 +47,8 @@ def _lines(node: Node, kind: str) -> Iterator[str]:
     match node.operation:
         case Aggregate(window=Window() as found, final=final):
             yield window(found) + (", final" if final else "")
+        case StreamStreamJoin(grace=grace) as join:
+            yield within(join) + (f", grace {duration(grace)}" if grace else "")
         case StreamTableJoin(grace=int() as grace):
             yield f"grace {duration(grace)}"
         case Suppress(wait=wait):

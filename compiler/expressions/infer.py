@@ -316,7 +316,7 @@ class _Typer:
         if self.scope.no_event_time is not None:
             raise refuse("VSC116", expr.span, *self.scope.no_event_time)
         if not expr.args:
-            return Call("event_time", (), TIMESTAMP)
+            return self.scope.event_time or Call("event_time", (), TIMESTAMP)
         arg = expr.args[0]
         names = [i.name for i in self.scope.inputs]
         if isinstance(arg, syntax.ColumnRef) and len(arg.parts) == 1:

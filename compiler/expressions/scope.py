@@ -72,6 +72,7 @@ class Scope:
 
     `key` has the names of the result's key columns and the expressions that they mean; None means the key columns of
     the first input. `no_event_time` is set where `event_time` is not allowed: the message that says why, and the help.
+    `event_time`: what ``event_time()`` means, if not the time of the first input.
     `aggregate` types calls of aggregate functions; if it is None, such calls are not allowed. `grouped` has the columns
     of the grouped rows; outside an aggregate call, only those that are grouped by can be used. `doubt` takes the
     warnings about expressions that are valid.
@@ -83,6 +84,7 @@ class Scope:
     aggregate: Callable[[syntax.FunctionCall], Typed] | None = None
     grouped: frozenset[str] = frozenset()
     doubt: Callable[[Finding], None] = _ignored
+    event_time: Expr | None = None
 
     def input(self, name: str) -> ScopeInput | None:
         """The input called `name`; None if it does not exist."""

@@ -117,6 +117,9 @@ def _join(
 ) -> tuple[tuple[Node, ...], Operation, tuple[str, ...]]:
     """The nodes added before a join, its operation, and what it reads."""
     form = join_form(checked.kinds, join)
+    if form == "stream-stream":
+        assert shape.operation is not None
+        return (), shape.operation, inputs
     if form == "table-table" and join.on:
         added = foreign_key_join(checked, name, join)
         return added, ToTable(None), (added[-1].name,)

@@ -185,6 +185,12 @@ class StatementBuilder(ExpressionBuilder):
     def _on_except(self, span: Span, *names: syntax.Name) -> tuple[syntax.Name, ...]:
         return names
 
+    def _on_within(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.Within:
+        return syntax.Within(self._duration(duration), (), span)
+
+    def _on_within_sides(self, span: Span, sides: tuple[syntax.Option, ...]) -> syntax.Within:
+        return syntax.Within(None, sides, span)
+
     def _on_grace(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.Grace:
         return syntax.Grace(self._duration(duration), span)
 
@@ -246,13 +252,14 @@ class StatementBuilder(ExpressionBuilder):
         left: syntax.Input,
         right: syntax.Input,
         on: tuple[syntax.KeyItem, ...] | None,
+        within: syntax.Within | None,
         grace: syntax.Grace | None,
         items: tuple[syntax.Item, ...],
         clause: syntax.MaterializeClause | None,
     ) -> syntax.Join:
         for key in on or ():
             self._check_on(key, left, right)
-        return syntax.Join(mode[0], left, right, on or (), grace, items, clause, span, mode[1])
+        return syntax.Join(mode[0], left, right, on or (), within, grace, items, clause, span, mode[1])
 
     def _check_on(self, key: syntax.KeyItem, left: syntax.Input, right: syntax.Input) -> None:
         """Refuses SQL's ``on a.x = b.x``. In this language the right side is always the table's key."""

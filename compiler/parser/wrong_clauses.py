@@ -70,8 +70,10 @@ def _join(place: Place) -> Explanation | None:
             place, "VSC025", "a statement has one join", "end it with a `select`, and join its node with the next input"
         )
     if word == "within" and "SELECT" in place.expected:
-        help = "remove it; how long a record waits for late rows of a versioned table is `grace DURATION`"
-        return wrong(place, "a join with a table has no `within`", help)
+        return wrong(place, "`within` comes before `grace`", "write `within DURATION grace DURATION`")
+    if word == "," and place.word_at(place.index - 2) == "within":
+        help = f"write {code(f'within (before = {before}, after = {following})')}"
+        return wrong(place, "`within` takes one duration, or two by their names", help)
     if (word == "at" and "SELECT" in place.expected) or (before.lower() == "at" and place.name == "DURATION"):
         return None
     return _duration_clause(place)

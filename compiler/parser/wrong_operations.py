@@ -31,7 +31,7 @@ _FORMS = {
     "merge": "merge STREAM, STREAM, ...",
     "to_table": "to_table STREAM [delete when CONDITION] [materialize ...]",
     "to_stream": "to_stream TABLE",
-    "join": "join INPUT with TABLE [on EXPRESSION, ...] [grace DURATION] select ...",
+    "join": "join INPUT with INPUT [on EXPRESSION, ...] [within DURATION] [grace DURATION] select ...",
     "aggregate": "aggregate INPUT group by EXPRESSION, ... [window KIND (...)] select ...",
     "suppress": "suppress TABLE until window closes",
     "materialize": "materialize TABLE [as STORE] [versioned (...)]",

@@ -68,6 +68,10 @@ def _name(place: Place) -> Explanation | None:
             return wrong(place, "there are two commas and no option between them", "remove one of them", new="")
         if place.word == "=":
             return wrong(place, "an option has a name", f"write it in front: `{_FIRST.get(owner, 'name')} = ...`")
+        if owner == "within" and place.name == "DURATION":
+            return wrong(
+                place, "`within` takes a duration without parentheses", f"write {code(f'within {place.word}')}"
+            )
         if place.name in ("DURATION", "INTEGER", "VARIABLE"):
             help = f"write `{_FIRST.get(owner, 'NAME')} = {place.word}`"
             return wrong(place, "an option has a name", help)

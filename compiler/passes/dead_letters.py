@@ -31,7 +31,7 @@ def _never(topology: Topology, kinds: Kinds, stores: Stores, sink: syntax.SinkDe
         message = f"`{of.text}` never drops a record"
         help = "name the node in front of it that does, or write `sink dropped to` for those of all nodes"
     else:
-        message = f"`{of.text}` never misses a record: only the join of a stream with a table looks rows up"
+        message = f"`{of.text}` never misses a record: only the join of a stream looks for what may not be there"
         drops = _drops(topology, kinds, stores, of.text)
         help = (
             f"write {code(f'sink dropped of {named(of.text)}')}, or name such a join" if drops else "name such a join"
@@ -43,7 +43,7 @@ def _misses(topology: Topology, kinds: Kinds, stores: Stores, name: str) -> bool
     declaration = topology.nodes[name]
     if not isinstance(declaration, syntax.DerivedDecl) or not isinstance(declaration.operation, syntax.Join):
         return False
-    return join_form(kinds, declaration.operation) in ("stream-table", "stream-global")
+    return join_form(kinds, declaration.operation) in ("stream-stream", "stream-table", "stream-global")
 
 
 def _drops(topology: Topology, kinds: Kinds, stores: Stores, name: str) -> bool:

@@ -1,6 +1,7 @@
 """The columns of a join: the key on which its inputs match, the key of its result, and what is selected.
 
-A join with a stream keeps the stream's key, or has the one that its `on` gives; a join of tables has the left table's.
+A join with a stream keeps the stream's key, or has the one that its `on` gives; a join of two tables, or of two
+streams, has the left one's.
 An unqualified key column is that of the result, a qualified one that of its input: in an outer join they can differ.
 """
 
@@ -14,12 +15,17 @@ from vsc.compiler.passes.items import ItemRules, scope_input, select, visible
 from vsc.compiler.passes.keys import JoinKey, equal_keys, join_on, under_key
 from vsc.compiler.passes.kinds import JoinForm, join_form
 from vsc.compiler.passes.shapes import Known, Shape, ShapeResult
+from vsc.compiler.passes.stream_joins import equal_keys_of_streams, read_bounds
 from vsc.compiler.source import SourceFile
-from vsc.plan import Call, Column, Item, Schema
+from vsc.plan import Call, Column, Item, Schema, StreamStreamJoin
 from vsc.plan.expressions import Column as ColumnExpr
-from vsc.plan.expressions import Expr
+from vsc.plan.expressions import Expr, Literal
+from vsc.plan.types import INT, TIMESTAMP
 
 __all__ = ["join_shape"]
+
+_LATER = Call("greatest", tuple(Call("event_time", (Literal(side, INT),), TIMESTAMP) for side in (0, 1)), TIMESTAMP)
+"""The time of the later record of two streams, or of the only one."""
 
 
 def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) -> ShapeResult:
@@ -31,6 +37,8 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
     fixed = known.bounds(join.left) if form == "table-table" else frozenset[str]()
     if form == "table-table" and not join.on and fixed != known.bounds(join.right):
         return None, []  # refused already: one has windows, the other has none
+    if form == "stream-stream" and (join.within is None or join.on or join.materialize is not None):
+        return None, []  # refused already
     if visible(join.left) == visible(join.right):
         message = f"both inputs of this join are called `{visible(join.right)}`"
         label = Label(join.left.span, "the other one")
@@ -39,14 +47,20 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
         return None, [Finding("VSC121", join.right.span, message, (label,), help)]
     if form == "stream-global" and not join.on:
         return None, []  # refused already: what it would meet by is not known
-    key, findings = _meeting_key(source, join, of_left, right)
+    key, findings = _meeting_key(source, join, form, of_left, right)
+    bounds = None
+    if form == "stream-stream":
+        bounds, wrong = read_bounds(join)
+        findings.extend(wrong)
     if key is None:
         return None, findings
     rekeyed = under_key(left, key.on) if form == "stream-table" and join.on and key.complete else None
     columns = _result_key(join, form, key, left, right, rekeyed)
     own = [column.name for column, expr in columns if expr == ColumnExpr(0, column.name, column.type)]
     inputs = (scope_input(join.left, 0, left), scope_input(join.right, 1, right))
-    scope = Scope(inputs, key=tuple((column.name, expr) for column, expr in columns), doubt=of_left.doubt)
+    time = _LATER if form == "stream-stream" else None
+    named_key = tuple((column.name, expr) for column, expr in columns)
+    scope = Scope(inputs, key=named_key, doubt=of_left.doubt, event_time=time)
     names = {column.name for column, _ in columns}
     starred = tuple(c for c in (*left.key, *left.value) if c.name not in names)
     rules = ItemRules(
@@ -60,15 +74,20 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
     findings.extend(found.findings)
     if found.schema is None or findings:
         return None, findings
+    if bounds is not None:
+        operation = StreamStreamJoin(join.mode, bounds.before, bounds.after, bounds.grace, found.items)
+        return Shape(found.schema, operation, items=found.items), findings
     moved = rekeyed is not None and rekeyed[0] != left
     on = key.on if form != "stream-table" else ()
     return Shape(found.schema, items=found.items, rekeyed=rekeyed if moved else None, on=on), findings
 
 
 def _meeting_key(
-    source: SourceFile, join: syntax.Join, of_left: Scope, right: Schema
+    source: SourceFile, join: syntax.Join, form: JoinForm, of_left: Scope, right: Schema
 ) -> tuple[JoinKey | None, list[Finding]]:
     """The key on which the inputs match; it has the result's names, unless the result keeps the left input's names."""
+    if form == "stream-stream":
+        return equal_keys_of_streams(join, of_left.inputs[0].schema, right)
     if not right.key:
         return None, []
     if not join.on:
@@ -85,7 +104,7 @@ def _result_key(
     rekeyed: tuple[Schema, tuple[Item, ...]] | None,
 ) -> list[tuple[Column, Expr]]:
     """The key columns of a join's result, and the column of an input that each of them is."""
-    if join.mode == "outer" and form == "table-table" and not join.on:
+    if join.mode == "outer" and not join.on:
         pairs = zip(left.key, right.key, strict=True)
         return [(a, Call("coalesce", (_column(0, a), _column(1, b)), a.type)) for a, b in pairs]
     if form != "stream-table":

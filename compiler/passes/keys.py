@@ -21,7 +21,7 @@ from vsc.plan.expressions import Expr
 from vsc.plan.record import record
 from vsc.plan.words import article
 
-__all__ = ["JoinKey", "declared_key", "equal_keys", "is_key", "join_on", "new_key", "under_key"]
+__all__ = ["JoinKey", "declared_key", "different_keys", "equal_keys", "is_key", "join_on", "new_key", "under_key"]
 
 
 @record
@@ -97,15 +97,18 @@ def equal_keys(join: syntax.Join, left: Schema, right: Schema) -> tuple[JoinKey 
         ]  # fmt: skip
     if [c.type for c in left.key] == [c.type for c in right.key]:
         return JoinKey(left.key), []
-    return None, [
-        Finding(
-            "VSC211", join.right.span,
-            f"`{join.left.name.text}` and `{join.right.name.text}` have different keys",
-            (Label(join.left.span, f"its key is {_listed(left.key)}"),
-             Label(join.right.span, f"its key is {_listed(right.key)}")),
-            _write_on(join, right),
-        )
-    ]  # fmt: skip
+    return None, [different_keys(join, left, right, _write_on(join, right))]
+
+
+def different_keys(join: syntax.Join, left: Schema, right: Schema, help: str) -> Finding:
+    """That the inputs of a join have different keys, and what to do about it."""
+    return Finding(
+        "VSC211", join.right.span,
+        f"`{join.left.name.text}` and `{join.right.name.text}` have different keys",
+        (Label(join.left.span, f"its key is {_listed(left.key)}"),
+         Label(join.right.span, f"its key is {_listed(right.key)}")),
+        help,
+    )  # fmt: skip
 
 
 def join_on(source: SourceFile, join: syntax.Join, right: Schema, scope: Scope) -> tuple[JoinKey, list[Finding]]:

@@ -19,7 +19,7 @@ __all__ = ["JoinForm", "Kind", "Kinds", "check_kinds", "join_form"]
 
 Kind = Choice["stream", "table", "global table"]
 Kinds = Mapping[str, Kind]
-JoinForm = Choice["stream-table", "stream-global", "table-table"]
+JoinForm = Choice["stream-stream", "stream-table", "stream-global", "table-table"]
 
 
 def check_kinds(topology: Topology, order: tuple[str, ...]) -> tuple[Kinds, tuple[Finding, ...]]:
@@ -50,6 +50,7 @@ def check_kinds(topology: Topology, order: tuple[str, ...]) -> tuple[Kinds, tupl
 def join_form(kinds: Kinds, join: syntax.Join) -> JoinForm | None:
     """Which kind of join this is; None if the kinds of its inputs are unknown or cannot be joined."""
     forms: dict[tuple[Kind | None, Kind | None], JoinForm] = {
+        ("stream", "stream"): "stream-stream",
         ("stream", "table"): "stream-table",
         ("stream", "global table"): "stream-global",
         ("table", "table"): "table-table",
@@ -126,7 +127,7 @@ def _wrong_join(topology: Topology, kinds: Kinds, join: syntax.Join) -> list[Fin
     left, right = kinds.get(join.left.name.text), kinds.get(join.right.name.text)
     if left is None or right is None:
         return []
-    if left == "stream" and right == "stream":
+    if left == "stream" and right == "stream" and join.within is None:
         return [_two_streams(topology, join)]
     if left == "global table":
         return [_global(topology, join.left.name)]
@@ -139,13 +140,12 @@ def _wrong_join(topology: Topology, kinds: Kinds, join: syntax.Join) -> list[Fin
 
 def _two_streams(topology: Topology, join: syntax.Join) -> Finding:
     left, right = join.left.name.text, join.right.name.text
-    table, mode = named(f"{right}_table"), "left " if join.mode == "left" else ""
+    mode = "" if join.mode == "inner" else f"{join.mode} "
     return Finding(
-        "VSC108", join.right.span, f"two streams cannot be joined: `{left}` and `{right}`",
+        "VSC108", join.right.span, f"a join of two streams needs `within`: `{left}` and `{right}`",
         (_declared(topology, join.left, "stream"), _declared(topology, join.right, "stream")),
-        f"join with the row of {code(named(right))} that was valid at the time of {code(named(left))}: "
-        f"{code(f'table {table} = to_table {named(right)} materialize versioned (retention = 1 hour);')} and then "
-        f"{code(f'{mode}join {named(left)} with {table} ...')}",
+        "say how far apart in time records may be that meet: "
+        + code(f"{mode}join {named(left)} with {named(right)} within 1 hour ..."),
     )  # fmt: skip
 
 
@@ -196,14 +196,20 @@ def _misplaced_in_source(source: syntax.SourceDecl) -> list[Finding]:
 
 
 def _misplaced_in_join(kinds: Kinds, join: syntax.Join) -> list[Finding]:
+    form = join_form(kinds, join)
+    if form == "stream-stream":
+        return _misplaced_with_within(join)
     found: list[Finding] = []
-    if join_form(kinds, join) != "stream-table":
+    if join.within is not None:
+        found.append(_misplaced(join.within.span, "only a join of two streams has `within`",
+                                "remove the clause: a table's row meets records of any time"))  # fmt: skip
+    if form != "stream-table":
         found.extend(
             _misplaced(part.alias.span, "the result keeps the key of the left input: `on` cannot rename columns here",
                        f"remove {code(f'as {named(part.alias.text)}')}")
             for part in join.on if part.alias is not None
         )  # fmt: skip
-    if join_form(kinds, join) == "table-table":
+    if form == "table-table":
         if join.grace is not None:
             found.append(_misplaced(join.grace.span, "a join of two tables has no `grace`: it does not wait",
                                     "remove the `grace` clause"))  # fmt: skip
@@ -212,17 +218,29 @@ def _misplaced_in_join(kinds: Kinds, join: syntax.Join) -> list[Finding]:
                                     "write `left join`, or leave out `on`"))  # fmt: skip
         return found
     if join.mode == "outer":
-        found.append(_misplaced(join.mode_span, "a join of a stream cannot be `outer`: the stream side is always there",
-                                "write `left join`: it keeps every record of the stream"))  # fmt: skip
+        found.append(_misplaced(join.mode_span, "a join of a stream with a table cannot be `outer`: the stream side is "
+                                "always there", "write `left join`: it keeps every record of the stream"))  # fmt: skip
     if join.materialize is not None:
         found.append(_no_store(join.materialize))
-    if join_form(kinds, join) == "stream-global":
+    if form == "stream-global":
         if join.grace is not None:
             found.append(_misplaced(join.grace.span, "a join with a global table has no `grace`: it keeps no history",
                                     "remove the `grace` clause"))  # fmt: skip
         if not join.on:
             found.append(_misplaced(join.right.span, "a join with a global table needs `on`",
                                     f"write {code(f'with {named(join.right.name.text)} on ...')}"))  # fmt: skip
+    return found
+
+
+def _misplaced_with_within(join: syntax.Join) -> list[Finding]:
+    """What does not belong to a join of two streams."""
+    found = []
+    if join.on:
+        rekey = f"rekey {named(join.left.name.text)} by ..."
+        found.append(_misplaced(join.on[0].span.to(join.on[-1].span), "two streams are joined by their keys, without "
+                                "`on`", f"give a stream another key first: {code(rekey)}"))  # fmt: skip
+    if join.materialize is not None:
+        found.append(_no_store(join.materialize))
     return found
 
 

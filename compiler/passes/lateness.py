@@ -96,7 +96,8 @@ class _Lateness:
             return
         operation = declaration.operation
         reads = [read.name.text for read in operation.inputs]
-        if isinstance(operation, syntax.Join) and join_form(self.kinds, operation) != "table-table":
+        form = join_form(self.kinds, operation) if isinstance(operation, syntax.Join) else None
+        if form in ("stream-table", "stream-global"):
             del reads[1:]  # it takes the stream's records alone
         if any(read not in self.held for read in reads):
             return
@@ -105,10 +106,13 @@ class _Lateness:
         total, by = here.total, here.by
         for span, own in self._holds(name, operation):
             total, by = total + own, (*by, (span, own))
+        late = here.late
+        if form == "stream-stream":  # its pairs do not wait: what did is late behind them, if not by the last ms
+            late += max(0, total - here.total - 1)
         moves = isinstance(operation, syntax.Rekey) or (
             isinstance(operation, (syntax.Distinct, syntax.Join)) and self._moves_before(name, operation)
         )
-        self.held[name] = _Held(total, total if moves else here.late, by)
+        self.held[name] = _Held(total, total if moves else late, by)
 
     def _arriving(self, reads: list[str], moved: bool) -> _Held:
         """What comes from the inputs: late behind others after it was moved, or behind what was not held back."""
@@ -129,6 +133,10 @@ class _Lateness:
     def _holds(self, name: str, operation: syntax.Operation) -> Iterator[tuple[Span, int]]:
         """How long it holds records back, and the text that says so."""
         match operation:
+            case syntax.Join(within=syntax.Within(span=span)):
+                joined = self.shapes[name].operation
+                if joined is not None and joined.waits:
+                    yield span, int(joined.holds)
             case syntax.Join(grace=syntax.Grace(duration=syntax.Duration() as grace, span=span)):
                 yield span, grace.milliseconds
             case syntax.Aggregate(window=syntax.Window(emit="final", span=span)) if name in self.windows.tables:

@@ -150,7 +150,9 @@ def _looked_into(operation: syntax.Operation, kinds: Kinds) -> tuple[syntax.Inpu
     match operation:
         case syntax.Join(left=left, right=right):
             form = join_form(kinds, operation)
-            return () if form is None else (left, right) if form == "table-table" else (right,)
+            if form in (None, "stream-stream"):
+                return ()
+            return (left, right) if form == "table-table" else (right,)
         case syntax.Suppress(input=read):
             return (read,)
         case syntax.Aggregate(input=read) if kinds.get(read.name.text) == "table":

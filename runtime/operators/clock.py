@@ -54,8 +54,16 @@ class Timing(Protocol):
     def seen(self, event: Int64s, due: Int64s) -> Int64s:
         """How many records of the batch come before what is due then and comes out at these events."""
 
-    def sent(self, event: Int64s, due: Int64s, keys: Sequence[bytes]) -> tuple[Int64s, Moments]:
-        """The order in which this comes out, by (due, key) at an event, and the moment of each, in that order."""
+    def sent(
+        self, event: Int64s, due: Int64s, keys: Sequence[bytes], place: Int64s | None = None
+    ) -> tuple[Int64s, Moments]:
+        """The order in which this comes out, by (due, key) at an event, and the moment of each, in that order.
+
+        `place`: what takes the place of `due` where all of an event comes out together, whenever it was due.
+        """
+
+    def given(self, event: Int64s, turn: Int64s) -> Moments:
+        """The moments of what the node gives at these records, `turn` by turn."""
 
 
 class _ByRecords:
@@ -74,10 +82,15 @@ class _ByRecords:
     def seen(self, event: Int64s, due: Int64s) -> Int64s:
         return np.minimum(event + 1, self.never)
 
-    def sent(self, event: Int64s, due: Int64s, keys: Sequence[bytes]) -> tuple[Int64s, Moments]:
-        order = np.lexsort((ranks(pa.array(keys, pa.binary())), due, event))
+    def sent(
+        self, event: Int64s, due: Int64s, keys: Sequence[bytes], place: Int64s | None = None
+    ) -> tuple[Int64s, Moments]:
+        order = np.lexsort((ranks(pa.array(keys, pa.binary())), due if place is None else place, event))
         event = event[order]
-        return order, self._routes.given(self._at.take(event), self._name, turns(event))
+        return order, self.given(event, turns(event))
+
+    def given(self, event: Int64s, turn: Int64s) -> Moments:
+        return self._routes.given(self._at.take(event), self._name, turn)
 
 
 def by_records(routes: Routes, name: str, at: Moments, moving: Int64s, before: int) -> Timing:
@@ -266,16 +279,21 @@ class _ByInput:
             found[out] = np.searchsorted(others, mine)
         return found
 
-    def sent(self, event: Int64s, due: Int64s, keys: Sequence[bytes]) -> tuple[Int64s, Moments]:
+    def sent(
+        self, event: Int64s, due: Int64s, keys: Sequence[bytes], place: Int64s | None = None
+    ) -> tuple[Int64s, Moments]:
         order = np.lexsort((ranks(pa.array(keys, pa.binary())), due, event))
-        event, records, routes = event[order], len(self._at), self._clock.routes
+        event, records = event[order], len(self._at)
         own, out = event[event < records], order[event >= records]
-        mine = routes.beside(self._at.take(own), self._name, turns(own))
+        mine = self.given(own, turns(own))
         cause, moments = event[len(own) :] - records, due[out] + self._hold
         released = self._clock.released(self._name, cause, moments, [keys[at] for at in out.tolist()])
         at = Moments.concat([mine, released])
-        place = processing(at)
-        return order[place], at.take(place)
+        sorting = processing(at)
+        return order[sorting], at.take(sorting)
+
+    def given(self, event: Int64s, turn: Int64s) -> Moments:
+        return self._clock.routes.beside(self._at.take(event), self._name, turn)
 
 
 def _columns(clock: Int64s, keys: Sequence[bytes]) -> Int64s:

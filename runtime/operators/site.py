@@ -143,9 +143,9 @@ class Site:
         clock = self.batch.clock
         return None if clock is None else clock.end(self.node.name)[1]
 
-    def nothing(self) -> Flow:
-        """No records of the node's first input."""
-        return Flow.empty(self.inputs[0], self.spaces.of(self.inputs[0]))
+    def nothing(self, port: int = 0) -> Flow:
+        """No records of an input of the node."""
+        return Flow.empty(self.inputs[port], self.spaces.of(self.inputs[port]))
 
     def give(self, at: Moments, turn: Int64s) -> Moments:
         """The moments of the records that the node, which may give several records for one, gives at events."""
@@ -176,15 +176,15 @@ class Site:
         """Which records are left, without those that `failed`; for the rest see `lose`."""
         return self.losses.failed(self.node, flow, schema or self.inputs[0], failed, waited)
 
-    def with_value(self, flow: Flow) -> Flow:
-        """The records that have a value; the others are dropped."""
-        self.lose(Dropped.NO_VALUE, flow, ~flow.present)
+    def with_value(self, flow: Flow, port: int = 0) -> Flow:
+        """The records of an input that have a value; the others are dropped."""
+        self.lose(Dropped.NO_VALUE, flow, ~flow.present, self.inputs[port])
         return flow.select(flow.present)
 
-    def with_key(self, flow: Flow) -> Flow:
-        """The records that have a key (D26); the others are dropped."""
+    def with_key(self, flow: Flow, port: int = 0) -> Flow:
+        """The records of an input that have a key (D26); the others are dropped."""
         keyless = null_rows(flow.keys, len(flow))
-        self.lose(Dropped.NULL_JOIN_KEY, flow, keyless)
+        self.lose(Dropped.NULL_JOIN_KEY, flow, keyless, self.inputs[port])
         return flow.select(~keyless)
 
     def newest(self, flow: Flow, versioned: bool, port: int = 0) -> Flow:

@@ -225,7 +225,7 @@ class StageBatch:
             flow = self.flows.get(name) if port < taken else None
             if flow is not None:
                 flow = replace(flow, at=self._routes.reach(flow.at, node.name, port))
-                flow = site.with_key(flow) if node.operation.needs_key else flow
+                flow = site.with_key(flow, port) if node.operation.needs_key else flow
             found.append(flow)
         return found
 

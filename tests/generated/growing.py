@@ -18,7 +18,7 @@ class Sizes:
     """How much of what: ranges, ends included. `keys`: which there are, `failing`: how many items may well fail.
 
     `bounded`: a `suppress` may have bounds that make it emit early. `timed`: how often more what goes by the clock,
-    and behind what time has held back.
+    and behind what time has held back. `paired`: how often joins of two streams.
     """
 
     tables: tuple[int, int] = (1, 2)
@@ -30,6 +30,7 @@ class Sizes:
     failing: float = 0
     bounded: bool = True
     timed: int = 0
+    paired: int = 0
 
 
 @dataclass
@@ -141,9 +142,15 @@ class Growing:
         """A derived node of the first input `node`."""
         self.read.add(node.name)
         name = f"{'x' if kind == 'stream' else 'y'}{len(self.statements)}"
-        if kind == "stream" and (operation.startswith("left join") or node.name in self.keyless):
+        if (
+            kind == "stream"
+            and (operation.startswith("left join") or node.name in self.keyless)
+            and " within " not in operation
+        ):
             self.keyless.add(name)
-        waits = re.match(r"suppress |(left )?join .* grace |aggregate .* emit final ", operation.strip())
+        waits = re.match(
+            r"suppress |(left )?join .* grace |(left|outer) join .* within |aggregate .* emit final ", operation.strip()
+        )
         if waits or node.name in self.held:
             self.held.add(name)
         self.statements.append(f"{kind} {name} = {operation.strip()};")

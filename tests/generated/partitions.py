@@ -44,6 +44,7 @@ SIZES = (
     Sizes(bounded=False, timed=20, derived=(4, 9), columns=(1, 2)),
     Sizes(bounded=False, timed=10, derived=(6, 14), columns=(1, 2), tables=(1, 3), streams=(1, 3)),
     Sizes(bounded=False, keys=ALL_KEYS, failing=0.2),
+    Sizes(bounded=False, timed=3, paired=12, derived=(3, 8), columns=(1, 2), tables=(1, 1), streams=(1, 3)),
 )
 RECORDS = RecordSizes(epochs=(1, 5), parts=(0, 3), rows=(0, 12))
 AHEAD = 1

@@ -49,6 +49,7 @@ class _Operations(Growing):
             self.aggregate_stream, self.aggregate_stream, self.aggregate_stream, self.aggregate_table,
             self.suppress, self.suppress,
             *self.sizes.timed * (self.behind,),
+            *self.sizes.paired * (self.join_streams,),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------------- sources
@@ -225,6 +226,26 @@ class _Operations(Growing):
         self._add(stream, "stream", text, key, value)
         if self.nodes[-1].name in self.keyless and rng.random() < 0.7:
             rng.choice((self.to_table, self.distinct, self.aggregate_stream, self.join_table, self.merge))()
+
+    def join_streams(self) -> None:
+        """Two streams of one key, or one with itself; far or close, on both sides or on one, with and without grace."""
+        rng = self.rng
+        left = self._pick("stream", keyed=True)
+        if left is None:
+            return
+        right = self._any("stream", having=lambda n: n.key_types == left.key_types)
+        mode, grace = rng.choice(("", "left ", "outer ")), rng.choice(("", "", " grace 4 ms", " grace 25 ms"))
+        within = rng.choice(
+            ("3 ms", "10 ms", "40 ms", "(before = 12 ms, after = 0 ms)", "(before = 2 ms, after = 9 ms)")
+        )
+        if grace:
+            within = rng.choice((within, "0 ms"))
+        items, key, value = self._items(both(left, right), left.key)
+        text = f"{mode}join {left.name} as l with {right.name} as r within {within}{grace} select {items}"
+        self.read.add(right.name)
+        self._add(left, "stream", text, key, value)
+        if left.name != right.name and rng.random() < 0.3:
+            rng.choice((self.aggregate_stream, self.distinct, self.join_table, self.merge, self.to_table))()
 
     def join_global(self) -> None:
         """A stream with a global table."""

@@ -11,7 +11,7 @@ from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Meaning, Nodes, limits
 from vsc.changes.sources import place
 from vsc.changes.values import alike, holds
-from vsc.plan import Aggregate, Connector, Node, Plan, Sink, StreamTableJoin
+from vsc.plan import Aggregate, Connector, Node, Plan, Sink, StreamStreamJoin, StreamTableJoin
 
 __all__ = ["compare"]
 
@@ -98,6 +98,8 @@ def _is_alike(was: _Store, now: _Store) -> bool:
     if isinstance(before, Aggregate) and isinstance(after, Aggregate):
         kept = [[(c.function, c.distinct, c.type, c.kept_types) for c in one.calls] for one in (before, after)]
         return kept[0] == kept[1] and alike(before.window, after.window) and before.final == after.final
+    if isinstance(before, StreamStreamJoin) and isinstance(after, StreamStreamJoin):
+        return before.before + before.after == after.before + after.after
     return getattr(before, "until", None) == getattr(after, "until", None)
 
 

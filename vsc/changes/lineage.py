@@ -156,6 +156,15 @@ class _Lineages:
         left, right = inputs
         return self._joined(node, operation, left, right, left.key, "as of" if operation.as_of else "newest")
 
+    def _stream_stream_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        left, right = inputs
+        bounds = operation.mode, operation.before, operation.after
+        rows = self._terms.of("stream join", *bounds, left.rows, left.key, right.rows, right.key)
+        sides = tuple(self._wrapped(of, "side", rows, number) for number, of in enumerate(inputs))
+        key = tuple(self._terms.of("either", *of) for of in zip(left.key, right.key, strict=True))
+        own = Lineage(rows, self._terms.of("time", rows), key, {})
+        return self._computed(node, own, rows, operation.items, sides)
+
     def _stream_global_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
         left, right = inputs
         on = tuple(self._item(item, left.scope) for item in operation.on)
@@ -264,6 +273,7 @@ _RULES: dict[str, Any] = {
     "merge": _Lineages._merge,
     "explode": _Lineages._explode,
     "stream_table_join": _Lineages._stream_table_join,
+    "stream_stream_join": _Lineages._stream_stream_join,
     "stream_global_join": _Lineages._stream_global_join,
     "table_table_join": _Lineages._table_table_join,
     "subscribe": _Lineages._subscribe,

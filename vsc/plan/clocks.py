@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vsc.plan.nodes import Node, Plan
-from vsc.plan.operations import Aggregate, Distinct, Source, Window
+from vsc.plan.operations import Aggregate, Source, Window
 from vsc.plan.record import record
 
 __all__ = ["Every", "NodeClock", "held_back_by", "moments_due", "node_clocks", "stepping"]
@@ -88,10 +88,10 @@ def _asking(plan: Plan, clocks: Mapping[str, NodeClock]) -> frozenset[str]:
 
 
 def _tells_time(node: Node) -> bool:
-    """Whether it matters to the node how late it is: to windows, `distinct`, versioned stores and look-ups."""
+    """Whether it matters to the node how late it is: to windows, versioned stores and look-ups, among others."""
     versioned = node.store is not None and node.store.kind == "versioned"
     looks_up = node.operation.looks_up or (node.kind == "table" and len(node.inputs) > 1)
-    return bool(node.operation.begins_windows) or isinstance(node.operation, Distinct) or versioned or looks_up
+    return bool(node.operation.begins_windows) or node.operation.tells_time or versioned or looks_up
 
 
 @record

@@ -38,16 +38,18 @@ class Facts:
     Records: if it `needs_key`, those with a null in their key are dropped (D26). It `moves` them to another key, and so
     out of the stage. It `branches` if it may give several records for one. It `waits` if it holds something until
     stream time advances: at most `holds` ms beyond a record's time, and if it `holds_windows`, that long beyond the
-    window's end. It `begins_windows` if its key ends with a window's bounds.
+    window's end. It `begins_windows` if its key ends with a window's bounds. It `tells_time` if it asks how late it is
+    without windows or a versioned table.
 
     Columns: it `reads_all` columns of its first input, or else those that its expressions name; if it
     `hands_columns_on`, also those that its readers read. `of_first` are the members with expressions over the first
     input, `of_both` those with expressions over all inputs.
 
     State: `keeps` is what it keeps beside its table, in the words of the store's name. `kept` says what these rows are:
-    its node's ``result``, records of its first ``input``, or only ``times``. `limits` are the members, or parts of one,
-    that say how long, how much or how late; a new value applies from then on, and the state stays valid. State
-    `of_all_rows` is valid only if the operation has seen every row of the table that its first input comes from.
+    its node's ``result``, records of its first ``input`` or of all its ``inputs``, or only ``times``. `limits` are the
+    members, or parts of one, that say how long, how much or how late; a new value applies from then on, and the state
+    stays valid. State `of_all_rows` is valid only if the operation has seen every row of the table that its first input
+    comes from.
 
     Every partition sees all rows of a source's table that is `global_`.
 
@@ -60,6 +62,7 @@ class Facts:
     reads: tuple[str, ...] = ("stream",)
     by_key = True
     looks_up = False
+    tells_time = False
     reads_all = True
     hands_columns_on = False
     of_first: tuple[str, ...] = ()

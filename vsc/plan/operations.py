@@ -14,7 +14,7 @@ from vsc.plan.types import STRING, TIMESTAMP, DataType
 __all__ = [
     "DEAD_LETTER", "Aggregate", "AggregateCall", "Answer", "DeadLetters", "Distinct", "Explode", "Filter",
     "GroupChanges", "Map", "Materialize", "Merge", "Operation", "Rekey", "Source", "StreamGlobalJoin",
-    "StreamTableJoin", "Subscribe", "Suppress", "TableTableJoin", "ToStream", "ToTable", "Window",
+    "StreamStreamJoin", "StreamTableJoin", "Subscribe", "Suppress", "TableTableJoin", "ToStream", "ToTable", "Window",
 ]  # fmt: skip
 
 
@@ -181,6 +181,61 @@ class StreamTableJoin(Facts):
     def keeps(self) -> str | None:
         """With a grace: the records that wait."""
         return "waiting" if self.waits else None
+
+
+@record
+class StreamStreamJoin(Facts):
+    """Joins the records of two streams with the same key whose times are close enough; the inputs are (left, right).
+
+    A right record meets the left ones that are at most `before` ms later or `after` ms earlier than itself. In a
+    ``left`` join left records without a partner come out, in an ``outer`` one those of both sides: `grace` ms after the
+    last time of a partner. `items` see the left record as input 0, the right one as input 1; a missing side's columns
+    are null.
+    """
+
+    reads = ("stream", "stream")
+    branches = True
+    tells_time = True
+    reads_all = False
+    of_both = ("items",)
+    fits = value_of_items
+    keeps = "records"
+    kept = "inputs"
+    limits = ("grace",)
+
+    mode: Choice["inner", "left", "outer"]
+    before: int
+    after: int
+    grace: int
+    items: tuple[Item, ...]
+    op: Choice["stream_stream_join"] = "stream_stream_join"
+
+    @property
+    def ahead(self) -> tuple[int, int]:
+        """How much later a partner may be, by side."""
+        return self.after, self.before
+
+    @property
+    def keeping(self) -> tuple[bool, bool]:
+        """Whether records without a partner come out, by side."""
+        return self.mode != "inner", self.mode == "outer"
+
+    @property
+    def span(self) -> int:
+        """How far behind the newest record of its side a record is not found any more."""
+        return self.before + self.after + self.grace
+
+    @property
+    def waits(self) -> bool:
+        """Unless it is an inner join, records wait for partners."""
+        return self.mode != "inner"
+
+    @property
+    def holds(self) -> int:
+        """As long as a partner may come, and 1 ms."""
+        if not self.waits:
+            return 0
+        return (max(self.ahead) if self.mode == "outer" else self.after) + self.grace + 1
 
 
 @record
@@ -498,6 +553,7 @@ class Distinct(Facts):
     """
 
     reads_all = False
+    tells_time = True
     hands_columns_on = True
     keeps = "passed"
     kept = "times"
@@ -550,5 +606,6 @@ class DeadLetters(Facts):
 
 Operation = (
     DeadLetters | Distinct | Source | Filter | Map | Rekey | ToTable | Materialize | StreamTableJoin | ToStream | Merge
-    | Explode | StreamGlobalJoin | TableTableJoin | Subscribe | Answer | GroupChanges | Aggregate | Suppress
+    | Explode | StreamStreamJoin | StreamGlobalJoin | TableTableJoin | Subscribe | Answer | GroupChanges | Aggregate
+    | Suppress
 )  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from vsc.plan import Window
+from vsc.plan import StreamStreamJoin, Window
 
-__all__ = ["article", "bytes_text", "counted", "duration", "rounded_duration", "window"]
+__all__ = ["article", "bytes_text", "counted", "duration", "rounded_duration", "window", "within"]
 
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
 
@@ -63,3 +63,10 @@ def window(found: Window) -> str:
     if found.grace:
         options.append(f"grace = {duration(found.grace)}")
     return f"{found.kind} ({', '.join(options)})"
+
+
+def within(join: StreamStreamJoin) -> str:
+    """How far apart records meet, as the language writes it: ``within (before = 1 minute, after = 1 hour)``."""
+    if join.before == join.after:
+        return f"within {duration(join.before)}"
+    return f"within (before = {duration(join.before)}, after = {duration(join.after)})"

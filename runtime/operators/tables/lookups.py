@@ -17,7 +17,9 @@ from vsc.runtime.state.api import LOOKUP_MISSES
 
 __all__ = ["NO_RECORD", "TOMBSTONE", "TOO_OLD", "Lookup", "Reasons", "TableRows", "missing"]
 
-NO_RECORD, TOMBSTONE, TOO_OLD = map(LOOKUP_MISSES.index, Missed)
+NO_RECORD, TOMBSTONE, TOO_OLD = (
+    LOOKUP_MISSES.index(why) for why in (Missed.NO_RECORD, Missed.TOMBSTONE, Missed.OLDER_THAN_RETENTION)
+)
 
 Reasons = npt.NDArray[np.uint8]
 """Places in `LOOKUP_MISSES`, one per look-up; 0: found."""

@@ -52,11 +52,10 @@ def test_suppress_of_an_inherited_history_shows_the_clause() -> None:
     assert labels(found) == [(2, "`v` is versioned: it is materialized versioned"), (4, "`f` has the status of `v`")]
 
 
-def test_two_streams_are_shown_how_to_join_as_of_a_time() -> None:
+def test_two_streams_are_shown_how_to_say_how_far_apart_records_may_be() -> None:
     found = one("stream s2 (k string) from memory () key k;\nstream j = left join s with s2 select 1 as x;", "VSC108")
-    assert found.help is not None
-    assert "`table s2_table = to_table s2 materialize versioned (retention = 1 hour);`" in found.help
-    assert "`left join s with s2_table ...`" in found.help
+    assert found.message == "a join of two streams needs `within`: `s` and `s2`"
+    assert found.help == ("say how far apart in time records may be that meet: `left join s with s2 within 1 hour ...`")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from tests.oracle.records import (
     merge,
     rekey,
     stream_global_join,
+    stream_stream_join,
     stream_table_join,
     subscribe,
     to_stream,
@@ -37,6 +38,7 @@ from vsc.plan.nodes import (
     Rekey,
     Schema,
     StreamGlobalJoin,
+    StreamStreamJoin,
     StreamTableJoin,
     Subscribe,
     ToStream,
@@ -65,6 +67,8 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             return rekey.Rekey(node.owner, key, kept, keyless, parts.context, forward).process
         case StreamTableJoin() as join:
             return _stream_table_join(parts, node, join, forward)
+        case StreamStreamJoin() as join:
+            return _stream_stream_join(parts, node, join, forward)
         case StreamGlobalJoin() as join:
             return _stream_global_join(parts, node, join, forward)
         case Merge():
@@ -109,6 +113,16 @@ def _stream_table_join(parts: Parts, node: Node, operation: StreamTableJoin, for
     waiting = grace.GraceBuffer(node.name, operation.grace, stream.schema, join, parts.context)
     parts.waiting[node.name], parts.beside[node.name] = waiting, waiting.content
     return waiting.process
+
+
+def _stream_stream_join(parts: Parts, node: Node, operation: StreamStreamJoin, forward: RecordConsumer) -> Built:
+    schemas = [parts.nodes[name].schema for name in node.inputs]
+    values = expressions.items(node.owner, operation.items, schemas)
+    join = stream_stream_join.StreamStreamJoin(node, operation, schemas, values, parts.context, forward)
+    parts.beside[node.name] = join.content
+    if operation.waits:
+        parts.waiting[node.name] = join
+    return join.left, join.right
 
 
 def _stream_global_join(

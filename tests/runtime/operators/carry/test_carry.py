@@ -28,6 +28,7 @@ NODES = {
     "sessions": "table sessions = aggregate s group by k window session (gap = 4 ms) select count(*) as n;\n",
     "joined": "stream joined = join s with t on k select v, w;\n",
     "waited": "stream waited = left join s with t on k grace 4 ms select v, w;\n",
+    "paired": "stream paired = outer join s with o within 6 ms grace 3 ms select v, x;\n",
     "named": "stream named = join s with g on k select v, name;\n",
     "once": "stream once = distinct s by k within 3 ms grace 5 ms;\n",
     "both": "table both = outer join t with p select t.w as tw, p.w as pw;\n",

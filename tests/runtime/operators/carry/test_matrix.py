@@ -56,6 +56,10 @@ PROMISED: dict[str, tuple[str, str, dict[str, str]]] = {
     "a table renamed": (text("counts"), text("counts").replace("counts", "tallies"), {
         "tallies": "renamed", "tallies#groups": "renamed"}),
     "a join with grace renamed": (text("waited"), text("waited").replace("waited", "w8"), {"w8#waiting": "renamed"}),
+    "a join of two streams renamed": (
+        text("paired"), text("paired").replace("paired", "p2"), {"p2#records": "renamed"}),
+    "the grace of a join of two streams longer": (
+        text("paired"), text("paired").replace("grace 3", "grace 7"), {"paired#records": "limits"}),
     "a distinct renamed": (text("once"), text("once").replace("once", "o1"), {"o1#passed": "renamed"}),
     "a foreign-key join renamed": (
         SOURCES + FOREIGN, SOURCES + FOREIGN.replace("fk", "f2"), {"f2#subscriptions": "renamed"}),

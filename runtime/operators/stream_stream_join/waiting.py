@@ -1,0 +1,125 @@
+"""Which records of a side find no partner, when they come out, and what the state keeps of those that wait on.
+
+All records of a side, key and time that wait have the same partners, so the state has them in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vsc.plan.nodes import StreamStreamJoin
+from vsc.runtime.operators.clock import Timing
+from vsc.runtime.operators.stream_stream_join.pairs import Pairs
+from vsc.runtime.operators.stream_stream_join.sides import Side
+from vsc.runtime.records import END_OF_TIME, Int64s, Mask
+from vsc.runtime.state.joined import Joined, Place, packed, records_in
+
+__all__ = ["Alone", "Changes", "alone", "changes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """The records of a side without a partner, and those that had waited and have one now.
+
+    `at_once` are those of the batch that come out as they come. What comes out later: its places in the side's
+    columns (`out`), the numbers of its `keys`, its `times`, when it is `due`, and the `events`. `stays` are the records
+    of the batch that wait on, `done` the held ones that do not; `met` the rows from before the batch that were found.
+    """
+
+    side: Side
+    at_once: Mask
+    out: Int64s
+    keys: Int64s
+    times: Int64s
+    due: Int64s
+    events: Int64s
+    stays: Int64s
+    done: Mask
+    met: Int64s
+
+
+def alone(side: Side, operation: StreamStreamJoin, pairs: Pairs, timing: Timing) -> Alone:
+    """Those of a side that keeps them."""
+    rows, held, flow = side.rows, side.held, side.flow
+    ahead = operation.ahead[side.number]
+    arrival, late = rows.arrival[rows.stored :], flow.time + ahead
+    single = ~pairs.looked(side.number, rows)
+    at_once = single & (late < timing.clock[arrival])
+    begins = np.flatnonzero(single & ~at_once)
+    partner, found = pairs.partners(side.number)
+    first = np.full(len(rows.time), END_OF_TIME, dtype=np.int64)
+    first[partner[::-1]] = found[::-1]
+    keys, times = np.concatenate([held.key, flow.key[begins]]), np.concatenate([held.time, flow.time[begins]])
+    before = np.append(first, END_OF_TIME)[_rows_of(side)]
+    met = np.concatenate([before, first[rows.stored + begins]])
+    due = times + ahead + operation.grace + 1
+    event = timing.passes(due)
+    joined = met < timing.seen(event, due)
+    out = np.flatnonzero(~joined & (event < timing.never))
+    count = len(held.key)
+    places = np.concatenate([side.held_place(np.arange(count)), side.place(rows.stored + begins)])
+    stays = begins[~joined[count:] & (event[count:] >= timing.never)]
+    done = joined[:count] | (event[:count] < timing.never)
+    old = np.unique(partner[partner < rows.stored])
+    return Alone(side, at_once, places[out], keys[out], times[out], due[out], event[out], stays, done, old)
+
+
+def _rows_of(side: Side) -> Int64s:
+    """For each held record a row from before the batch with its key and time; -1: it is kept no longer."""
+    rows, held, count = side.rows, side.held, side.rows.stored
+    if not count or not len(held.key):
+        return np.full(len(held.key), -1, dtype=np.int64)
+    known = np.unique(rows.time[:count])
+    span = len(known) + 1
+
+    def places(key: Int64s, time: Int64s) -> Int64s:
+        found: Int64s = key * span + np.searchsorted(known, time)
+        return found
+
+    every = places(rows.key[:count], rows.time[:count])
+    order = np.argsort(every, kind="stable")
+    row = order[np.minimum(np.searchsorted(every[order], places(held.key, held.time)), count - 1)]
+    same = (rows.key[row] == held.key) & (rows.time[row] == held.time)
+    return np.where(same, row, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What becomes of the records that wait: by place those to write, the places to remove, how many wait then."""
+
+    puts: Sequence[tuple[Place, bytes]]
+    gone: Sequence[Place]
+    count: int
+
+
+def changes(state: Joined, found: Sequence[Alone], encoded: Sequence[Sequence[bytes]]) -> Changes:
+    """What becomes of them, by what was `found` of the sides; `encoded` are the rows of their batches."""
+    puts: list[tuple[Place, bytes]] = []
+    gone: dict[Place, int] = {}
+    added = 0
+    for one in found:
+        side, names = one.side, one.side.flow.space.keys
+        gone.update((side.held.places[at], int(n)) for at, n in _counted(side.held.place[one.done]))
+        keys, times = side.rows.key[one.met].tolist(), side.rows.time[one.met].tolist()
+        met = {Place(side.number, time, names[key]) for key, time in zip(keys, times, strict=True)}
+        stays: dict[Place, list[int]] = {}
+        own, at = side.flow.key[one.stays].tolist(), side.flow.time[one.stays].tolist()
+        for row, key, time in zip(one.stays.tolist(), own, at, strict=True):
+            stays.setdefault(Place(side.number, time, names[key]), []).append(row)
+        asked = [place for place in dict.fromkeys((*met, *stays)) if place not in gone] if state.waiting else []
+        known = {p: value for p, value in zip(asked, state.waits(asked), strict=True) if value is not None}
+        gone.update((place, records_in(known[place])) for place in met if place in known)
+        for place, rows in stays.items():
+            before = None if place in gone else known.get(place)
+            times_of = np.full(len(rows), place.number, dtype=np.int64)
+            puts.append((place, packed(before, times_of, [encoded[side.number][row] for row in rows])))
+            added += len(rows)
+    return Changes(puts, list(gone), state.waiting + added - sum(gone.values()))
+
+
+def _counted(numbers: Int64s) -> list[tuple[int, int]]:
+    values, counts = np.unique(numbers, return_counts=True)
+    return list(zip(values.tolist(), counts.tolist(), strict=True))
