@@ -28,12 +28,13 @@ PYTEST := -m pytest -q
 ON_SPARK := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo live test check lint types architecture unit thorough thorough-long spark newest soak coverage \
+.PHONY: help docs demo live cluster test check lint types architecture unit thorough thorough-long spark newest soak coverage \
 	coverage-driver mutants bench fmt setup clean
 
 help:
 	@echo 'make demo    the flights example on Spark'
 	@echo 'make live    payments from Kafka to Kafka and PostgreSQL, killed once on the way'
+	@echo 'make cluster  the flights example on a Spark cluster, one of whose two workers is killed on the way'
 	@echo 'make test    everything: the checks and the tests on Spark'
 	@echo 'make check   lint, types, architecture, and the quick tests that need no JVM'
 	@echo 'make newest  the tests of what differs between releases of Spark, on pyspark $(PYSPARK_NEWEST)'
@@ -71,6 +72,9 @@ demo: $(READY)
 
 live: $(READY)
 	$(BIN)/python -m examples.payments_live.live
+
+cluster: $(READY)
+	$(BIN)/python -m examples.flights.on_cluster
 
 check: lint types architecture unit
 

@@ -70,30 +70,12 @@ def _corrected(out: Path) -> list[Row]:
 
 @pytest.mark.slow
 def test_flights_equal_an_as_of_join_by_pandas(root: Path, tmp_path: Path) -> None:
-    import pandas as pd
-    import pyarrow.dataset as ds
+    from pandas.testing import assert_frame_equal
+
+    from examples.flights import right
 
     _run(root, "flights", tmp_path)
-    data = root / "examples/flights/data"
-    flights = pd.read_parquet(data / "flights.parquet")
-    flights["departed_at"] = flights["departed_at"].astype("datetime64[us, UTC]")
-    weather = pd.read_csv(data / "weather.csv", parse_dates=["observed_at"])
-    weather["observed_at"] = weather["observed_at"].astype("datetime64[us, UTC]")
-    expected = pd.merge_asof(
-        flights.sort_values("departed_at", kind="stable"),
-        weather.sort_values("observed_at"),
-        left_on="departed_at",
-        right_on="observed_at",
-        by="origin",
-        direction="backward",
-    )
-    result = ds.dataset(tmp_path / "departures", format="parquet").to_table().to_pandas()
-    key = ["departed_at", "origin", "carrier", "flight"]
+    result, expected = right.written(tmp_path), right.departures(root / "examples/flights/data")
     assert len(result) == 160_748
-    assert not result.duplicated(key).any()
-    pd.testing.assert_frame_equal(
-        result.sort_values(key, ignore_index=True),
-        expected[list(result.columns)].sort_values(key, ignore_index=True),
-        check_dtype=False,
-        check_exact=True,
-    )
+    assert not result.duplicated(right.KEY).any()
+    assert_frame_equal(result, expected[list(result.columns)], check_dtype=False, check_exact=True)

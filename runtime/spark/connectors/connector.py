@@ -207,6 +207,10 @@ class Connector:
         """The folder that a sink writes files to."""
         return None
 
+    def input_path(self, options: Options) -> str | None:
+        """The path, or the pattern, of the files that a source reads."""
+        return None
+
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink of a resolved statement on `node`; `checkpoint` is the checkpoint's id."""
         raise NotImplementedError

@@ -31,6 +31,7 @@ from vsc.runtime.spark.query.gone_files import GoneFiles
 from vsc.runtime.spark.query.missing_columns import MissingColumns
 from vsc.runtime.spark.query.pacer import Pacer
 from vsc.runtime.spark.report.bad_rows import BadRows
+from vsc.runtime.spark.session.executors import Executors
 
 __all__ = ["EpochWriter"]
 
@@ -53,6 +54,7 @@ class EpochWriter:
     topics: Topics
     bad_rows: BadRows
     refusals: Refusals
+    executors: Executors
     error: BaseException | None = None
     running: int | None = None
 
@@ -84,7 +86,8 @@ class EpochWriter:
             hook(report)
 
     def _check_read(self, report: EpochReport) -> None:
-        """Checks, once the rows of an epoch have been read, that they are what Kafka had for it."""
+        """Checks, once the rows of an epoch have been read, that they are what Kafka had for it, and who read them."""
+        self.executors.check()
         if self.topics.check(report, self.pacer.begun, self.pacer.taken):
             self.pacer.keep_topics(report.epoch)
 

@@ -51,10 +51,12 @@ from vsc.runtime.spark.query.pacer import Pacer
 from vsc.runtime.spark.query.places import places_of
 from vsc.runtime.spark.query.preflight import check
 from vsc.runtime.spark.query.running_query import Epochs, RunningQuery
+from vsc.runtime.spark.query.shared import shared_by
 from vsc.runtime.spark.report.bad_rows import BadRows
 from vsc.runtime.spark.report.observed import observed
 from vsc.runtime.spark.report.progress import Tracker
 from vsc.runtime.spark.report.time_warnings import TimeWarnings
+from vsc.runtime.spark.session.executors import Executors
 from vsc.runtime.spark.session.session import configured, query_configuration, usable
 from vsc.runtime.spark.session.ship import ship
 from vsc.runtime.spark.stages.pipeline import pipeline
@@ -179,6 +181,9 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
         _prepare(sinks)
     held = claim(spark, opened.files)
     try:
+        ship(spark)
+        executors = Executors(spark, shared_by(what.resolved, opened.files.root, default_is_local(spark)))
+        executors.check()
         if opened.fresh and back_to is not None:
             raise CheckpointError(
                 f"the checkpoint {opened.files.root} is new: there is no epoch {back_to} to go back to",
@@ -190,7 +195,6 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
             opened.create(plan)
         else:
             _take_up(plan, opened, sinks, back_to)
-        ship(spark)
         look = TopicLook(spark)
         topics = Topics(what.resolved, look.id, look.ranges)
         topics.begin(opened)
@@ -209,6 +213,7 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
             topics,
             bad_rows,
             Refusals(plan, opened.partitions),
+            executors,
         )
         query = _query(job, what.resolved, spark, opened, writer)
     except BaseException:

@@ -123,6 +123,10 @@ class FilesConnector(Connector):
         """The path."""
         return options.text("path")
 
+    def input_path(self, options: Options) -> str | None:
+        """The path."""
+        return options.text("path")
+
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink."""
         return _FilesSink(spark, sink, node, checkpoint)

@@ -102,6 +102,14 @@ class LakeConnector(Connector):
         with table.usable():
             return self._stream(spark, table, node, options, read)
 
+    def folder(self, options: Options) -> str | None:
+        """The path, of a table that has one."""
+        return None if options.get("path") is None else options.text("path")
+
+    def input_path(self, options: Options) -> str | None:
+        """The same."""
+        return self.folder(options)
+
     def _input(self, source: SparkSource) -> Input:
         return LakeInput(source, self.parses)
 

@@ -1,0 +1,29 @@
+"""The local paths of a run that its driver and all executors have to share."""
+
+from __future__ import annotations
+
+from vsc.plan.nodes import Plan
+from vsc.runtime.errors import CheckpointError, SinkError, SourceError
+from vsc.runtime.spark.base.disks import CHECKPOINT
+from vsc.runtime.spark.base.hadoop import is_local, local_path
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.session.executors import Shared
+
+__all__ = ["shared_by"]
+
+
+def shared_by(plan: Plan, checkpoint: str, default_local: bool) -> tuple[Shared, ...]:
+    """Those of a plan whose variables are resolved. `default_local`: paths without a scheme are local."""
+    found = [Shared(CHECKPOINT, checkpoint, CheckpointError)]
+    for node in plan.sources:
+        options = Options.of_source(node)
+        path = connector_of(node.source.connector.kind).input_path(options)
+        if path is not None:
+            found.append(Shared(f"the source '{node.name}'", path, SourceError, read=True))
+    for sink in plan.sinks:
+        path = connector_of(sink.connector.kind).folder(Options.of_sink(sink))
+        if path is not None:
+            found.append(Shared(f"the sink of '{sink.node}'", path, SinkError))
+    local = (one for one in found if is_local(one.path, default_local))
+    return tuple(Shared(one.what, local_path(one.path), one.error, one.read) for one in local)

@@ -1,0 +1,117 @@
+"""What an executor finds when the driver asks it: see `vsc.runtime.spark.session.executors`.
+
+Imports only Python's own modules and pyspark, which Spark brings: what else is missing there is what it has to tell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import NamedTuple
+
+__all__ = ["Answer", "Asked", "look", "token_file"]
+
+_SECONDS = 2.0
+"""How long what another machine has written may take to be seen."""
+
+
+class Asked(NamedTuple):
+    """`token` is in the names of the files that are written; `folders` are those in which the driver has written one,
+    `files` those of sources, with their sizes. `packages`: by name for pip, what is imported. A task takes `hold`
+    seconds at least, so that others run elsewhere. `forget`: what was written is removed, and nothing else is done.
+    """
+
+    token: str
+    folders: tuple[str, ...]
+    files: tuple[tuple[str, int], ...]
+    packages: tuple[tuple[str, str], ...]
+    hold: float
+    forget: bool = False
+
+
+class Answer(NamedTuple):
+    """What an executor finds. `host` and `folder`, Spark's own, tell it from others; `own` stands for both in names.
+
+    `folders`: for each one what is wrong there, or None; `files`: which are not there with their size; `versions`: of
+    each package, None if it is missing, an empty text if it does not say.
+    """
+
+    host: str
+    folder: str
+    own: str
+    python: str
+    folders: tuple[str | None, ...]
+    files: tuple[str, ...]
+    versions: tuple[str | None, ...]
+
+    @property
+    def name(self) -> str:
+        """What messages call the executor."""
+        return f"the executor on {self.host} ({self.folder})"
+
+
+def token_file(folder: str, token: str, own: str) -> str:
+    """The file that `own` writes to a folder. Readers skip it: its name begins with a dot."""
+    return os.path.join(folder, f".vsc-{token}-{own}")
+
+
+def look(asked: Asked, _: Iterator[int]) -> Iterator[Answer]:
+    """A task: looks at folders, files and packages."""
+    from pyspark import SparkFiles
+
+    host, folder = socket.gethostname(), os.path.abspath(SparkFiles.getRootDirectory())
+    own = hashlib.sha256(f"{host} {folder}".encode()).hexdigest()[:12]
+    if asked.forget:
+        for path in asked.folders:
+            _forget(token_file(path, asked.token, own))
+        return
+    found = tuple(_shared(path, asked.token, own) for path in asked.folders)
+    files = tuple(path for path, size in asked.files if _size(path) != size)
+    versions = tuple(_version(name, module) for name, module in asked.packages)
+    time.sleep(asked.hold)
+    yield Answer(host, folder, own, sys.executable, found, files, versions)
+
+
+def _shared(folder: str, token: str, own: str) -> str | None:
+    until = time.monotonic() + _SECONDS
+    while not os.path.exists(token_file(folder, token, "driver")):
+        if time.monotonic() > until:
+            return "does not see what the driver writes there"
+        time.sleep(0.05)
+    try:
+        with open(token_file(folder, token, own), "w", encoding="utf-8"):
+            return None
+    except OSError as error:
+        return f"cannot write there ({error.strerror})"
+
+
+def _forget(path: str) -> None:
+    try:
+        os.remove(path)
+    except FileNotFoundError:
+        return
+
+
+def _size(path: str) -> int | None:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return None
+
+
+def _version(name: str, module: str) -> str | None:
+    try:
+        if find_spec(module) is None:
+            return None
+    except ModuleNotFoundError:  # of a package around it
+        return None
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""

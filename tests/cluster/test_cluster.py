@@ -1,0 +1,203 @@
+"""``vsc run`` on a standalone cluster of two workers, one of which has some folders as a disk of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from servers.spark import SparkCluster, may_hide
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+needs_disks = pytest.mark.skipif(not may_hide(), reason="no process may have a mount namespace of its own here")
+HOUR = 3_600_000
+TOPOLOGY = """
+topology sales;
+table rates (currency string, rate double, at bigint) from files (path = '${in}/rates', format = 'json')
+  key currency timestamp timestamp_millis(at) materialize versioned (retention = 1 day);
+stream sales (shop string, currency string, amount double, at bigint)
+  from files (path = '${in}/sales', format = 'json', 'maxFilesPerTrigger' = '1') timestamp timestamp_millis(at);
+stream priced = join sales with rates on currency grace 30 minutes select amount * rate as price, shop;
+table hourly = aggregate priced group by shop window tumbling (size = 1 hour) emit final
+  select count(*) as n, sum(price) as total;
+sink hourly to files (path = '${out}', format = 'parquet');
+"""
+FILES, ROWS = 8, 100
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the folders are."""
+    return tmp_path_factory.mktemp("cluster")
+
+
+@pytest.fixture(scope="module")
+def hidden(base: Path) -> Path:
+    """The folder that worker 1 has as a disk of its own, where that can be."""
+    return base / "hidden"
+
+
+@pytest.fixture(scope="module")
+def cluster(base: Path, hidden: Path) -> Iterator[SparkCluster]:
+    """A master and two workers."""
+    found = SparkCluster(base / "cluster", own={1: [hidden]} if may_hide() else None)
+    try:
+        found.start()
+        yield found
+    finally:
+        found.stop()
+
+
+@pytest.fixture(scope="module")
+def topology(base: Path) -> Path:
+    """Sales of eight hours in files, and rates that change every two."""
+    (base / "sales.vdsl").write_text(TOPOLOGY)
+    for name in ("rates", "sales"):
+        (base / "in" / name).mkdir(parents=True)
+    rates = [{"currency": c, "rate": rate_of(c, at), "at": at} for at in range(0, 8 * HOUR, 2 * HOUR) for c in "abc"]
+    write(base / "in/rates/0.json", rates)
+    for number in range(FILES):
+        write(base / f"in/sales/{number}.json", sales_of(number))
+    return base / "sales.vdsl"
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def rate_of(currency: str, at: int) -> float:
+    return "abc".index(currency) + 1 + min(at // (2 * HOUR), 3) / 4
+
+
+def sales_of(number: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "shop": f"shop {i % 7}",
+            "currency": "abc"[i % 3],
+            "amount": float(i),
+            "at": number * HOUR + i * HOUR // ROWS,
+        }
+        for i in range(ROWS)
+    ]
+
+
+def expected(files: int = FILES) -> dict[tuple[str, int], tuple[int, float]]:
+    """By shop and hour: how many sales, and their sum."""
+    found: dict[tuple[str, int], tuple[int, float]] = defaultdict(lambda: (0, 0.0))
+    for number in range(files):
+        for row in sales_of(number):
+            key = row["shop"], row["at"] // HOUR
+            n, total = found[key]
+            found[key] = n + 1, total + row["amount"] * rate_of(row["currency"], row["at"])
+    return dict(found)
+
+
+def written(out: Path) -> dict[tuple[str, int], tuple[int, float]]:
+    rows = [row for file in sorted(out.glob("part-*")) for row in pq.read_table(file).to_pylist()]
+    found = {(r["shop"], int(r["window_start"].timestamp()) // 3600): (r["n"], r["total"]) for r in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def command(cluster: SparkCluster, topology: Path, base: Path, out: Path, checkpoint: Path) -> list[str]:
+    return [
+        sys.executable, "-m", "vsc", "run", str(topology), "--master", cluster.url, "--checkpoint", str(checkpoint),
+        "--partitions", "3", "--drain", "--progress", "json", "--var", f"in={base / 'in'}", "--var", f"out={out}",
+        "--conf", "spark.executor.memory=512m", "--conf", "spark.ui.enabled=false",
+    ]  # fmt: skip
+
+
+def run(words: list[str], base: Path) -> tuple[int, str]:
+    done = subprocess.run(words, cwd=base, env=environment(), capture_output=True, text=True, timeout=600, check=False)
+    return done.returncode, done.stderr
+
+
+def until(reached: Callable[[], bool], process: subprocess.Popen[Any]) -> None:
+    """Waits; the process has to be there still."""
+    while not reached():
+        assert process.poll() is None
+        time.sleep(0.2)
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def test_results_do_not_change_though_an_executor_is_killed(cluster: SparkCluster, topology: Path, base: Path) -> None:
+    words = command(cluster, topology, base, base / "out", base / "ck")
+    killed = False
+    with subprocess.Popen(words, cwd=base, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if not killed and '"event": "batch"' in line:
+                cluster.kill_executor(0)
+                killed = True
+    assert process.returncode == 0, "".join(said)
+    assert killed
+    assert written(base / "out") == expected()
+
+
+@needs_disks
+@pytest.mark.parametrize("place", ["checkpoint", "sink", "source"])
+def test_a_path_that_is_not_shared_is_refused(
+    place: str, cluster: SparkCluster, topology: Path, base: Path, hidden: Path
+) -> None:
+    (hidden / "in").mkdir(exist_ok=True)
+    for name in ("rates", "sales"):
+        (hidden / "in" / name).mkdir(exist_ok=True)
+        write(hidden / "in" / name / "0.json", sales_of(0) if name == "sales" else [])
+    out, checkpoint, given = base / f"out-{place}", base / f"ck-{place}", base
+    if place == "checkpoint":
+        checkpoint = hidden / "ck"
+    elif place == "sink":
+        out = hidden / "out"
+    else:
+        given = hidden
+    status, said = run(command(cluster, topology, given, out, checkpoint), base)
+    path = {"checkpoint": checkpoint, "sink": out, "source": hidden / "in/rates"}[place]
+    name = {"checkpoint": "the checkpoint", "sink": "the sink of 'hourly'", "source": "the source 'rates'"}[place]
+    assert status == 1, said
+    assert f"{name} ({path}) is not shared: " in said
+    assert "the executor on " in said and "/work-1/" in said
+    assert not list(out.glob("*")) and not list(cluster.disk_of(1, hidden).rglob("*"))
+
+
+@needs_disks
+def test_an_executor_that_joins_later_is_asked_before_an_epoch_is_written(tmp_path: Path, topology: Path) -> None:
+    given, hidden = tmp_path / "in", tmp_path / "hidden"
+    late = SparkCluster(tmp_path / "cluster", workers=1, own={1: [hidden]})
+    for folder in (hidden, given / "sales"):
+        folder.mkdir(parents=True)
+    shutil.copytree(topology.parent / "in/rates", given / "rates")
+    write(given / "sales/0.json", sales_of(0))
+    words = command(late, topology, tmp_path, hidden / "out", tmp_path / "ck")
+    words[words.index("--drain")] = "--trigger=1 second"
+    log = tmp_path / "log"
+    try:
+        late.start()
+        with log.open("w") as said, subprocess.Popen(words, cwd=tmp_path, env=environment(), stderr=said) as process:
+            until(lambda: '"event": "batch"' in log.read_text(), process)
+            late.start_worker(1)
+            number = 0
+            while process.poll() is None:  # it joins in some epoch
+                number += 1
+                write(given / f"sales/{number:03}.json", sales_of(number))
+                time.sleep(2)
+        assert process.returncode == 3, log.read_text()
+        assert f"the sink of 'hourly' ({hidden / 'out'}) is not shared: " in log.read_text()
+        assert written(hidden / "out").items() <= expected(number + 1).items()
+    finally:
+        late.stop()

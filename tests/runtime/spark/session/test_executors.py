@@ -1,0 +1,155 @@
+"""What executors are asked, without any: what a task finds, and what the driver makes of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark import SparkFiles
+
+from vsc.runtime.errors import CheckpointError, ConfigurationError, SinkError, SourceError, VscRuntimeError
+from vsc.runtime.spark.session.executors import Executors, Shared, no_python
+from vsc.runtime.spark.session.on_executor import Answer, Asked, look, token_file
+
+NOT_SHARED = "give a path that the driver and all executors share"
+
+
+class Cluster(Executors):
+    """Executors by name: what each answers, given what is asked."""
+
+    def __init__(self, shared: Sequence[Shared], answers: Any) -> None:
+        spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="spark://there:7077"))
+        super().__init__(spark, shared)
+        self.answers, self.asked = answers, 0
+
+    def _there(self) -> frozenset[str]:
+        return frozenset(self.answers)
+
+    def _run(self, asked: Asked) -> list[Answer]:
+        self.asked += 1
+        return [answer(asked) for answer in self.answers.values() if not asked.forget]
+
+
+def answering(host: str, sees: bool = True, **changed: Any) -> Any:
+    """An executor; `sees`: it has the folders that the driver has."""
+
+    def answer(asked: Asked) -> Answer:
+        if sees:
+            for folder in asked.folders:
+                assert os.path.exists(token_file(folder, asked.token, "driver"))
+                Path(token_file(folder, asked.token, host)).touch()
+        found = Answer(host, "/work", host, "python3", (None,) * len(asked.folders), (), ("99",) * 5)
+        return found._replace(**changed)
+
+    return answer
+
+
+def refusal(shared: Sequence[Shared], **answers: Any) -> VscRuntimeError:
+    with pytest.raises(VscRuntimeError) as found:
+        Cluster(shared, answers).check()
+    return found.value
+
+
+def test_each_executor_is_asked_once(tmp_path: Path) -> None:
+    cluster = Cluster([Shared("the checkpoint", str(tmp_path / "ck"), CheckpointError)], {"a": answering("a")})
+    cluster.check()
+    cluster.check()
+    assert cluster.asked == 1
+    cluster.answers["b"] = answering("b")
+    cluster.check()
+    assert cluster.asked == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_executor_that_ran_no_task_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = Cluster([], {"a": answering("a"), "busy": answering("a")})
+    cluster.check()
+    assert "1 of 2 executors did not run a task" in caplog.text
+    cluster.answers["busy"] = answering("busy")
+    cluster.check()
+    asked = cluster.asked
+    cluster.check()
+    assert cluster.asked == asked
+
+
+def test_what_an_executor_writes_has_to_arrive(tmp_path: Path) -> None:
+    shared = [Shared("the sink of 's'", str(tmp_path), SinkError)]
+    error = refusal(shared, a=answering("a"), b=answering("b", sees=False))
+    assert isinstance(error, SinkError)
+    assert error.message == (
+        f"the sink of 's' ({tmp_path}) is not shared: what the executor on b (/work) writes there is not seen by the "
+        "driver"
+    )
+    assert error.help is not None and error.help.startswith(NOT_SHARED)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_driver_writes_has_to_arrive(tmp_path: Path) -> None:
+    shared = [Shared("the checkpoint", str(tmp_path), CheckpointError)]
+    error = refusal(shared, a=answering("a", folders=("does not see what the driver writes there",)))
+    assert isinstance(error, CheckpointError)
+    assert error.message.endswith("the executor on a (/work) does not see what the driver writes there")
+
+
+def test_files_of_sources_have_to_be_there(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("_hidden", "a.json", "b.json"):
+        (tmp_path / "in" / name).write_text("{}")
+    asked: list[Asked] = []
+
+    def answer(question: Asked) -> Answer:
+        asked.append(question)
+        return answering("a")(question)._replace(files=(question.files[0][0],))  # type: ignore[no-any-return]
+
+    error = refusal([Shared("the source 's'", str(tmp_path / "i*"), SourceError, read=True)], a=answer)
+    assert isinstance(error, SourceError)
+    assert asked[0].files == tuple((str(tmp_path / "in" / name), 2) for name in ("b.json", "a.json"))
+    assert f"the executor on a (/work) does not have {tmp_path}/in/b.json as the driver has it" in error.message
+
+
+def test_packages_that_executors_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks = ["lark<2,>=1.2", "pyarrow<27,>=18; extra == 'test'", "versioned-streams[test]; extra == 'spark'"]
+    monkeypatch.setattr("vsc.runtime.spark.session.executors.requires", lambda name: asks)
+    error = refusal([], a=answering("a", versions=("99", None, "1.0", "99", None)))
+    assert isinstance(error, ConfigurationError)
+    assert error.message == (
+        "the Python of the executor on a (/work), python3, does not have pandas, protobuf and has too old a pyarrow "
+        "1.0 (at least 18)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('java.io.IOException: Cannot run program "./env/bin/python": error=2', "there is no ./env/bin/python that"),
+        ("x\n[PYTHON_VERSION_MISMATCH] Python in worker has 3.9, driver 3.11.\ny", "has 3.9, driver 3.11."),
+    ],
+)
+def test_no_python_or_another_one(text: str, message: str) -> None:
+    error = no_python(text)
+    assert error is not None and message in error.message
+    assert no_python("something else") is None
+
+
+def test_a_task_looks_at_folders_files_and_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkFiles, "getRootDirectory", classmethod(lambda cls: "/work/0/."))
+    monkeypatch.setattr("vsc.runtime.spark.session.on_executor._SECONDS", 0.1)
+    seen, unseen, file = tmp_path / "seen", tmp_path / "unseen", tmp_path / "file"
+    for folder in (seen, unseen):
+        folder.mkdir()
+    Path(token_file(str(seen), "t", "driver")).touch()
+    file.write_text("four")
+    packages = (("pyarrow", "pyarrow"), ("none", "none.such"), ("none", "nonesuch"), ("unnamed", "json"))
+    asked = Asked("t", (str(seen), str(unseen)), ((str(file), 4), (str(file), 5), ("/none", 1)), packages, 0.0)
+    (answer,) = look(asked, iter(()))
+    assert answer.folder == "/work/0" and answer.name == f"the executor on {answer.host} (/work/0)"
+    assert answer.folders == (None, "does not see what the driver writes there")
+    assert answer.files == (str(file), "/none")
+    assert answer.versions[0] and answer.versions[1:] == (None, None, "")
+    assert sorted(path.name for path in seen.iterdir()) == sorted([".vsc-t-driver", f".vsc-t-{answer.own}"])
+    assert list(look(asked._replace(forget=True), iter(()))) == []
+    assert [path.name for path in seen.iterdir()] == [".vsc-t-driver"]
