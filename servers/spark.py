@@ -117,7 +117,7 @@ class SparkCluster:
             try:
                 if until(self.state()):
                     return
-            except OSError:  # the master has not opened its page yet
+            except (OSError, ValueError):  # the master has not opened its page yet, or has another one there
                 pass
             assert time.monotonic() < deadline, "".join(p.read_text() for p in sorted(self._folder.glob("*.log")))
             time.sleep(0.1)

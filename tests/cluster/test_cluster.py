@@ -34,6 +34,19 @@ table hourly = aggregate priced group by shop window tumbling (size = 1 hour) em
 sink hourly to files (path = '${out}', format = 'parquet');
 """
 FILES, ROWS = 8, 100
+STARTS = """
+import json, sys
+import vsc
+from pyspark.sql import SparkSession
+from vsc.runtime.errors import VscRuntimeError
+spark = SparkSession.builder.master(sys.argv[1]).config("spark.executor.memory", "512m").getOrCreate()
+plan = vsc.compile(sys.argv[2])
+for one in json.loads(sys.argv[3]):
+    try:
+        vsc.start(plan, spark, checkpoint=one.pop("checkpoint"), variables=one)
+    except VscRuntimeError as error:
+        print(type(error).__name__, error.message)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -118,11 +131,6 @@ def command(cluster: SparkCluster, topology: Path, base: Path, out: Path, checkp
     ]  # fmt: skip
 
 
-def run(words: list[str], base: Path) -> tuple[int, str]:
-    done = subprocess.run(words, cwd=base, env=environment(), capture_output=True, text=True, timeout=600, check=False)
-    return done.returncode, done.stderr
-
-
 def until(reached: Callable[[], bool], process: subprocess.Popen[Any]) -> None:
     """Waits; the process has to be there still."""
     while not reached():
@@ -151,28 +159,24 @@ def test_results_do_not_change_though_an_executor_is_killed(cluster: SparkCluste
 
 
 @needs_disks
-@pytest.mark.parametrize("place", ["checkpoint", "sink", "source"])
-def test_a_path_that_is_not_shared_is_refused(
-    place: str, cluster: SparkCluster, topology: Path, base: Path, hidden: Path
-) -> None:
-    (hidden / "in").mkdir(exist_ok=True)
+def test_paths_that_are_not_shared_are_refused(cluster: SparkCluster, topology: Path, base: Path, hidden: Path) -> None:
     for name in ("rates", "sales"):
-        (hidden / "in" / name).mkdir(exist_ok=True)
+        (hidden / "in" / name).mkdir(parents=True)
         write(hidden / "in" / name / "0.json", sales_of(0) if name == "sales" else [])
-    out, checkpoint, given = base / f"out-{place}", base / f"ck-{place}", base
-    if place == "checkpoint":
-        checkpoint = hidden / "ck"
-    elif place == "sink":
-        out = hidden / "out"
-    else:
-        given = hidden
-    status, said = run(command(cluster, topology, given, out, checkpoint), base)
-    path = {"checkpoint": checkpoint, "sink": out, "source": hidden / "in/rates"}[place]
-    name = {"checkpoint": "the checkpoint", "sink": "the sink of 'hourly'", "source": "the source 'rates'"}[place]
-    assert status == 1, said
-    assert f"{name} ({path}) is not shared: " in said
-    assert "the executor on " in said and "/work-1/" in said
-    assert not list(out.glob("*")) and not list(cluster.disk_of(1, hidden).rglob("*"))
+    shared = {"checkpoint": base / "ck-refused", "out": base / "out-refused", "in": base / "in"}
+    tried = [shared | {name: hidden / name} for name in ("checkpoint", "out", "in")]
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS, cluster.url, str(topology), json.dumps(tried, default=str)],
+        cwd=base, env=environment() | {"PYSPARK_PYTHON": sys.executable},
+        capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert len(said) == 3 and all("the executor on " in line and "/work-1/" in line for line in said)
+    assert said[0].startswith(f"CheckpointError the checkpoint ({hidden}/checkpoint) is not shared: ")
+    assert said[1].startswith(f"SinkError the sink of 'hourly' ({hidden}/out) is not shared: ")
+    assert said[2].startswith(f"SourceError the source 'rates' ({hidden}/in/rates) is not shared: ")
+    assert not list(shared["out"].glob("*")) and not list(cluster.disk_of(1, hidden).rglob("*"))
 
 
 @needs_disks
