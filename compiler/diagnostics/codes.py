@@ -105,7 +105,7 @@ _SCHEMAS = {
     "VSC214": "a condition that is not boolean",
     "VSC215": "a type that no column can have",
     "VSC216": "an unknown input",
-    "VSC217": "an `explode` of something that is not an array",
+    "VSC217": "an `explode` of something that is neither an array nor a map",
     "VSC218": "a `merge` of streams with different columns or keys",
     "VSC220": "an operator on types that it does not support",
     "VSC221": "a function argument of the wrong type",

@@ -5,6 +5,7 @@ the other names to build scopes and to compare types.
 """
 
 from vsc.compiler.expressions.aggregates import AggregateCalls
+from vsc.compiler.expressions.array_rules import entries_of
 from vsc.compiler.expressions.coercion import coerce, common_type
 from vsc.compiler.expressions.constants import LENIENT
 from vsc.compiler.expressions.infer import is_aggregate_call, type_expression
@@ -18,6 +19,7 @@ __all__ = [
     "Typed",
     "coerce",
     "common_type",
+    "entries_of",
     "is_aggregate_call",
     "type_expression",
 ]

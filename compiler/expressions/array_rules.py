@@ -8,10 +8,10 @@ from vsc.compiler.expressions.call_site import CallSite, Rule
 from vsc.compiler.expressions.coercion import INTEGERS, convert, is_orderable
 from vsc.compiler.expressions.operators import Operand, unify
 from vsc.compiler.expressions.refusal import refuse
-from vsc.plan.expressions import Expr, Literal
-from vsc.plan.types import BOOLEAN, INT, VOID, ArrayType, DataType, Field, MapType, StructType
+from vsc.plan.expressions import Call, Expr, Literal
+from vsc.plan.types import BOOLEAN, INT, VOID, ArrayType, Field, MapType, StructType
 
-__all__ = ["ARRAY_RULES"]
+__all__ = ["ARRAY_RULES", "entries_of"]
 
 
 def _array(call: CallSite) -> ArrayType:
@@ -80,12 +80,15 @@ def _map_values(call: CallSite) -> Expr:
 
 
 def _map_entries(call: CallSite) -> Expr:
-    return call.result((call.args[0].expr,), ArrayType(entry_type(_map(call))))
+    _map(call)
+    return entries_of(call.args[0].expr)
 
 
-def entry_type(type: MapType) -> DataType:
-    """The struct of an entry of a map."""
-    return StructType((Field("key", type.key), Field("value", type.value)))
+def entries_of(map: Expr) -> Expr:
+    """The array of the entries of a map."""
+    assert isinstance(map.type, MapType)
+    entry = StructType((Field("key", map.type.key), Field("value", map.type.value)))
+    return Call("map_entries", (map,), ArrayType(entry))
 
 
 ARRAY_RULES: Mapping[str, Rule] = {

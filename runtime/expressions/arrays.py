@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vsc.plan.expressions import Call, Literal
-from vsc.plan.types import ArrayType, DataType
+from vsc.plan.types import ArrayType, DataType, ScalarType, StructType
 from vsc.runtime.expressions.failure import fail
 from vsc.runtime.expressions.ordering import sort_key
 
@@ -40,16 +40,34 @@ def sorting(call: Call) -> _Function:
 
 
 def distinct(call: Call) -> _Function:
-    """``array_distinct``: the first of equal elements stays."""
-    key = sort_key(_element(call)) or _same
+    """``array_distinct``: the first of equal elements stays, with 0.0 for each -0.0."""
+    element = _element(call)
+    key, plain = sort_key(element) or _same, _without_negative_zero(element)
 
     def of(items: list[Any]) -> list[Any]:
         found: dict[Any, Any] = {}
         for item in items:
             found.setdefault(None if item is None else _hashable(key(item)), item)
-        return list(found.values())
+        return [None if item is None else plain(item) for item in found.values()]
 
     return of
+
+
+def _without_negative_zero(type: DataType) -> _Function:
+    """The function that makes 0.0 of -0.0 in values of `type`."""
+    match type:
+        case ScalarType("float" | "double"):
+            return lambda value: value + 0.0
+        case ArrayType(element):
+            item = _without_negative_zero(element)
+            return lambda value: [None if x is None else item(x) for x in value]
+        case StructType(fields):
+            members = [_without_negative_zero(f.type) for f in fields]
+            return lambda value: tuple(
+                None if x is None else member(x) for member, x in zip(members, value, strict=True)
+            )
+        case _:
+            return _same
 
 
 def _hashable(key: Any) -> Any:
