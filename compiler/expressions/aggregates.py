@@ -1,7 +1,8 @@
 """The aggregate calls of one `aggregate` statement: checks their arguments, types them and collects them.
 
 The types are Spark SQL's in ANSI mode. A sum of integers is a bigint, and an average of numbers is a double. A decimal
-result has ten (``sum``) or four (``avg``) more digits. Stricter than Spark: strings are not read as numbers.
+result has ten (``sum``) or four (``avg``) more digits. Stricter than Spark: strings are not read as numbers. As in
+Spark, ``bool_and`` and ``bool_or`` are ``min`` and ``max`` of conditions.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from vsc.compiler.source import SourceFile, Span
 from vsc.plan.expressions import Column, Expr
 from vsc.plan.functions import AGGREGATES
 from vsc.plan.nodes import AggregateCall
-from vsc.plan.types import BIGINT, DOUBLE, INTERVAL, VOID, ArrayType, DataType, DecimalType
+from vsc.plan.types import BIGINT, BOOLEAN, DOUBLE, INTERVAL, VOID, ArrayType, DataType, DecimalType
 
 __all__ = ["AggregateCalls"]
 
 _MOST_DIGITS = 38
+_OF_NUMBERS = ("sum", "avg", "stddev", "variance")
+_OF_CONDITIONS = {"bool_and": "min", "bool_or": "max"}
 
 
 class AggregateCalls:
@@ -52,10 +55,10 @@ class AggregateCalls:
         bad = _wrong_types(call, args)
         if bad is not None:
             return Typed(None, (bad,))
-        if name in ("sum", "avg"):
-            args = (_summed(args[0]),)
-        text = self._source.slice(call.span)
-        return Typed(self._column(AggregateCall(name, args, call.distinct, _type(name, args), text)))
+        if name in _OF_NUMBERS:
+            args = (_summed(args[0]) if name in ("sum", "avg") else convert(args[0], DOUBLE),)
+        text, function = self._source.slice(call.span), _OF_CONDITIONS.get(name, name)
+        return Typed(self._column(AggregateCall(function, args, call.distinct, _type(name, args), text)))
 
     def _column(self, call: AggregateCall) -> Expr:
         for number, known in enumerate(self._found):
@@ -86,8 +89,10 @@ def _wrong_form(call: syntax.FunctionCall) -> Finding | None:
 
 def _wrong_types(call: syntax.FunctionCall, args: tuple[Expr, ...]) -> Finding | None:
     name = call.name.text
-    if name in ("sum", "avg") and not is_numeric(args[0].type):
+    if name in _OF_NUMBERS and not is_numeric(args[0].type):
         return _refused(name, call.args[0].span, args[0].type, "a number", "cast it to a number")
+    if name in _OF_CONDITIONS and args[0].type != BOOLEAN:
+        return _refused(name, call.args[0].span, args[0].type, "a condition", "compare it, as in `x > 0`")
     pairs = tuple(zip(args, call.args, strict=True))
     ordered = {"min": pairs[:1], "max": pairs[:1], "min_by": pairs[1:], "max_by": pairs[1:], "collect_set": pairs}
     for arg, written in ordered.get(name, pairs if call.distinct else ()):

@@ -20,13 +20,15 @@ _SYNONYMS = {
     "array_length": "size", "array_size": "size", "array_sort": "sort_array", "average": "avg",
     "btrim": "trim", "cardinality": "size", "ceiling": "ceil", "char_length": "length", "character_length": "length",
     "collect": "collect_list",
-    "date_diff": "datediff", "dayofmonth": "day", "endswith": "ends_with", "from_base64": "unbase64",
-    "first_value": "first", "ifnull": "coalesce", "iff": "if", "iif": "if", "last_value": "last", "lcase": "lower",
+    "date_diff": "datediff", "dayofmonth": "day", "endswith": "ends_with", "every": "bool_and",
+    "from_base64": "unbase64", "first_value": "first",
+    "ifnull": "coalesce", "iff": "if", "iif": "if", "last_value": "last", "lcase": "lower",
     "len": "length", "mean": "avg", "nvl": "coalesce", "regexp": "regexp_like", "regexp_matches": "regexp_like",
     "regexp_split_to_array": "split", "rlike": "regexp_like", "row": "struct", "safe_divide": "try_divide",
+    "some": "bool_or", "std": "stddev", "stddev_samp": "stddev", "stdev": "stddev",
     "startswith": "starts_with",
     "substr": "substring",
-    "ucase": "upper",
+    "ucase": "upper", "var_samp": "variance",
 }  # fmt: skip
 """Other names of functions that the language has, with the same arguments."""
 
@@ -85,7 +87,7 @@ _HELPS = (
      "as_map map_contains_key map create_map", _NO_MAP),
     ("rand random randn uuid gen_random_uuid monotonically_increasing_id shuffle", _NO_CHANCE),
     ("median mode percentile percentile_cont percentile_disc percentile_approx approx_percentile quantile "
-     "approx_quantile stddev stddev_pop stddev_samp stdev corr covar_pop covar_samp skewness kurtosis histogram topk "
+     "approx_quantile corr covar_pop covar_samp skewness kurtosis histogram topk "
      "topkdistinct bit_and bit_or bit_xor", _NO_AGGREGATE),
     ("row_number rank dense_rank percent_rank ntile lag lead nth_value cume_dist", _NO_WINDOW),
     ("crc32 sha sha1 base64 hex unhex encode to_base64 xxhash32 aes_encrypt", _NO_CODE),
@@ -105,11 +107,9 @@ _HELPS = (
     ("dateadd timestampadd date_sub_interval timestamp_add datetime_add adddate", _ADD),
     ("rollup cube grouping grouping_id grouping_sets", _SETS),
     ("approx_count_distinct count_distinct approx_distinct hll_count", "write `count(distinct x)`"),
-    ("every bool_and", "write `min(case when x then 1 else 0 end) = 1`"),
-    ("some bool_or", "write `max(case when x then 1 else 0 end) = 1`"),
     ("count_if countif", "write `count(case when x then 1 end)`"),
     ("sum_if sumif", "write `sum(case when condition then x end)`"),
-    ("variance var_pop", "write `avg(x * x) - avg(x) * avg(x)`"),
+    ("stddev_pop std_pop var_pop", "write `variance(x) * (count(x) - 1) / count(x)`, the variance of all"),
     ("any_value arbitrary", "write `first(x)` or `last(x)`"),
     ("latest_by_offset", "write `last(x)`: the last one by event time"),
     ("earliest_by_offset", "write `first(x)`: the first one by event time"),

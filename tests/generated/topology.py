@@ -335,7 +335,8 @@ class _Operations(Growing):
             by = expression(rng, scope, rng.choice(ORDERED), 1)
             forms = {
                 "bigint": (f"count({by})", "count(*)", f"count(distinct {by})", f"sum({arg}) + 1", f"sum({arg})"),
-                "double": (f"sum({arg})", f"avg({arg})"),
+                "double": (f"sum({arg})", f"avg({arg})", f"variance({arg})", f"stddev({arg})"),
+                "boolean": (f"bool_and({arg})", f"bool_or({arg})"),
                 "array<string>": tuple(
                     f"collect_{kind}({expression(rng, scope, 'string', 1)})" for kind in ("list", "set")
                 ),

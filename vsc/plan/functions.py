@@ -184,6 +184,8 @@ CALLS = {**FUNCTIONS, **OPERATORS}
 
 AGGREGATES = _by_name(
     Function("avg(number)", "the mean, a double, or of decimals one with four digits more"),
+    Function("bool_and(condition)", "whether the condition is true on all rows on which it is not null"),
+    Function("bool_or(condition)", "whether the condition is true on a row"),
     Function("collect_list(value)", "the array of the values, by event time, then by arrival"),
     Function("collect_set(value)", "the array of the different values, in order of first appearance"),
     Function("count(*)", "the number of rows; `count(value)`, `count(distinct value)`: without nulls"),
@@ -193,7 +195,9 @@ AGGREGATES = _by_name(
     Function("max_by(value, order)", "the value where `order` is greatest"),
     Function("min(value)", "the least value"),
     Function("min_by(value, order)", "the value where `order` is least"),
+    Function("stddev(number)", "the standard deviation of a sample, a double; null of one value"),
     Function("sum(number)", "the sum: a bigint, a double, or a decimal with ten digits more", "overflow"),
+    Function("variance(number)", "the variance of a sample, a double; null of one value"),
 )  # fmt: skip
 """The calls that only an ``aggregate`` may select, by name."""
 

@@ -404,7 +404,8 @@ class GroupChanges(Facts):
 
 @record
 class AggregateCall:
-    """One call of an aggregate function: ``count sum avg min max min_by max_by first last collect_list collect_set``.
+    """One call of an aggregate function: ``count sum avg stddev variance min max min_by max_by first last
+    collect_list collect_set``.
 
     `args` see the aggregated row (`Aggregate.row`) as input 0; ``count(*)`` has no arguments. `type` is the result's.
     """

@@ -13,7 +13,7 @@ from vsc.runtime.operators.aggregate.functions.kept import (
     KeptExtremeColumns,
     KeptFirstLastColumns,
 )
-from vsc.runtime.operators.aggregate.functions.numbers import is_float
+from vsc.runtime.operators.aggregate.functions.numbers import ExactFloatSum, ExactSpread, is_float
 from vsc.runtime.operators.aggregate.functions.states import ColumnAccumulator
 from vsc.runtime.operators.aggregate.functions.sums import (
     CountColumns,
@@ -36,11 +36,13 @@ def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator:
         case "count":
             return CountColumns()
         case "sum" | "avg" if is_float(of[0]) and table:
-            return ExactFloatColumns(call.function == "avg")
+            return ExactFloatColumns(ExactFloatSum(call.function == "avg"))
         case "sum" | "avg" if is_float(of[0]):
             return FloatSumColumns(call.function == "avg")
         case "sum" | "avg":
             return ExactSumColumns(of[0], call.type, call.function == "avg", checked=not table)
+        case "stddev" | "variance":
+            return ExactFloatColumns(ExactSpread(call.function == "stddev"))
         case "collect_list":
             return CollectListColumns(of[0])
         case "collect_set":

@@ -195,6 +195,8 @@ def accumulator_of(call: AggregateCall, table: bool) -> Any:
             if not numbers.is_float(of[0]):
                 return numbers.ExactSum(of[0], call.type, average, checked=not table)
             return numbers.ExactFloatSum(average) if table else numbers.RunningFloatSum(average)
+        case "stddev" | "variance" as function:
+            return numbers.ExactSpread(function == "stddev")
         case "min" | "max" as function:
             extreme = collected.KeptExtreme if table else running.Extreme
             return extreme(of[0], function == "max")

@@ -15,7 +15,7 @@ from vsc.plan.types import BIGINT, BINARY, DOUBLE, INT, DataType, DecimalType, S
 from vsc.runtime.expressions import ExpressionFailure
 from vsc.runtime.operators.aggregate.functions.entries import At, Entries
 
-__all__ = ["Count", "CountDistinct", "ExactFloatSum", "ExactSum", "RunningFloatSum"]
+__all__ = ["Count", "CountDistinct", "ExactFloatSum", "ExactSpread", "ExactSum", "RunningFloatSum"]
 
 _WIDE = Context(prec=100)
 _BIGINT_MAX = 2**63 - 1
@@ -188,23 +188,69 @@ class ExactFloatSum:
         elif math.isinf(value):
             cells[i + (2 if value > 0 else 3)] += sign
         else:
-            cells[i + 4], cells[i + 5] = _added(_from_bytes(cells[i + 4]), cells[i + 5], value, sign)
+            numerator, denominator = value.as_integer_ratio()
+            power = 1 - denominator.bit_length()  # the denominator is a power of two
+            cells[i + 4 : i + 6] = _added(cells[i + 4], cells[i + 5], sign * numerator, power)
 
 
-def _added(mantissa: int, exponent: int, value: float, sign: int) -> tuple[bytes, int]:
-    numerator, denominator = value.as_integer_ratio()
-    power = 1 - denominator.bit_length()  # the denominator is a power of two
+class ExactSpread(ExactFloatSum):
+    """``variance`` and ``stddev`` of a sample, from its exact sum and its exact sum of squares.
+
+    So nothing is lost if the values are close to each other and far from zero, and a row can be taken back. Cells: as a
+    sum's, then mantissa and exponent of the squares.
+    """
+
+    types: tuple[DataType, ...] = (*ExactFloatSum.types, BINARY, INT)
+
+    def __init__(self, root: bool) -> None:
+        self._root = root
+
+    def start(self) -> tuple[Any, ...]:
+        return 0, 0, 0, 0, b"", 0, b"", 0
+
+    def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        if args[0] is not None:
+            self.change(cells, i, args[0], 1)
+
+    def change(self, cells: list[Any], i: int, value: float, sign: int) -> None:
+        super().change(cells, i, value, sign)
+        if math.isfinite(value):
+            numerator, denominator = value.as_integer_ratio()
+            power = 2 - 2 * denominator.bit_length()
+            cells[i + 6 : i + 8] = _added(cells[i + 6], cells[i + 7], sign * numerator * numerator, power)
+
+    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
+        for n in range(i, i + 4):
+            cells[n] += other[n]
+        for n in (i + 4, i + 6):
+            cells[n : n + 2] = _added(cells[n], cells[n + 1], _from_bytes(other[n]), other[n + 1])
+
+    def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
+        """Null for fewer than two values, NaN if one is not finite."""
+        count, nans, infinities, negative, mantissa, exponent, squares, power = cells[i : i + 8]
+        if count < 2:
+            return None
+        if nans or infinities or negative:
+            return math.nan
+        total, lowest = _from_bytes(mantissa), min(2 * exponent, power)
+        spread = (count * _from_bytes(squares) << (power - lowest)) - (total * total << (2 * exponent - lowest))
+        variance = _rounded(spread, lowest, count * (count - 1))
+        return math.sqrt(variance) if self._root else variance
+
+
+def _added(mantissa: bytes, exponent: int, value: int, power: int) -> tuple[bytes, int]:
+    """The sum of two numbers, each times a power of two."""
     lowest = min(exponent, power)
-    total = (mantissa << (exponent - lowest)) + sign * (numerator << (power - lowest))
+    total = (_from_bytes(mantissa) << (exponent - lowest)) + (value << (power - lowest))
     if total == 0:
         return b"", 0
     spare = (total & -total).bit_length() - 1
     return _to_bytes(total >> spare), lowest + spare
 
 
-def _rounded(mantissa: int, exponent: int) -> float:
+def _rounded(mantissa: int, exponent: int, divisor: int = 1) -> float:
     try:
-        return float(mantissa << exponent) if exponent >= 0 else mantissa / (1 << -exponent)
+        return (mantissa << exponent) / divisor if exponent >= 0 else mantissa / (divisor << -exponent)
     except OverflowError:
         return math.inf if mantissa > 0 else -math.inf
 

@@ -179,13 +179,13 @@ class FloatSumColumns(ColumnAccumulator):
 
 
 class ExactFloatColumns(ColumnAccumulator):
-    """``sum`` and ``avg`` of floats over a table, as in `aggregate.numbers.ExactFloatSum`: its cells, as tuples.
+    """An `aggregate.numbers.ExactFloatSum` (or `ExactSpread`): its cells, as tuples.
 
     Sums are integers of any size times a power of two, so they are added one by one.
     """
 
-    def __init__(self, average: bool) -> None:
-        self._sum = ExactFloatSum(average)
+    def __init__(self, of: ExactFloatSum) -> None:
+        self._sum = of
 
     def load(self, cells: Sequence[pa.Array]) -> State:
         empty = self._sum.start()

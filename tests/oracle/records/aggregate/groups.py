@@ -143,6 +143,8 @@ def _chosen(call: AggregateCall, rows: Sequence[tuple[tuple[Any, ...], Member]])
         case "max_by":
             greatest = max((order(args[1]) for args, _ in there), default=None)
             return _latest((args[0], m) for args, m in there if order(args[1]) == greatest)
+        case "variance" | "stddev":
+            return _spread([args[0] for args, _ in there], call.function == "stddev")
         case "first":
             return min(rows, key=_by_time)[0][0] if rows else None
         case "last":
@@ -189,6 +191,21 @@ def _exact_total(values: Sequence[float]) -> float:
         return float(exact)
     except OverflowError:
         return math.inf if exact > 0 else -math.inf
+
+
+def _spread(values: Sequence[float], root: bool) -> float | None:
+    """The variance of a sample by its definition: the exact squares of the distances to the exact mean."""
+    if len(values) < 2:
+        return None
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    exact = [Fraction(value) for value in values]
+    mean = sum(exact, Fraction()) / len(exact)
+    try:
+        variance = float(sum(((value - mean) ** 2 for value in exact), Fraction()) / (len(exact) - 1))
+    except OverflowError:
+        variance = math.inf
+    return math.sqrt(variance) if root else variance
 
 
 def _whole(exact: Fraction | int, to: DataType) -> Any:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import random
+import statistics
 from collections.abc import Iterator
 from datetime import datetime
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -14,7 +17,8 @@ from vsc.testing import Record, TopologyTestDriver
 pytestmark = pytest.mark.slow
 
 ALL = """count(*) as rows, count(v) as c, count(distinct v) as d, sum(v) as s, avg(v) as a, min(v) as mn, max(v) as mx,
-  min_by(v, w) as mnb, max_by(v, w) as mxb, first(v) as f, last(v) as l, collect_list(v) as cl, collect_set(v) as cs"""
+  min_by(v, w) as mnb, max_by(v, w) as mxb, first(v) as f, last(v) as l, collect_list(v) as cl, collect_set(v) as cs,
+  variance(v) as var, stddev(v) as sd, bool_and(v > 0) as ba, bool_or(v > 4) as bo"""
 
 
 def expected(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -36,6 +40,10 @@ def expected(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "l": timed[-1]["v"],
         "cl": [r["v"] for r in timed if r["v"] is not None],
         "cs": list(dict.fromkeys(values)),
+        "var": float(statistics.variance(map(Fraction, values))) if len(values) > 1 else None,
+        "sd": math.sqrt(statistics.variance(map(Fraction, values))) if len(values) > 1 else None,
+        "ba": min((v > 0 for v in values), default=None),
+        "bo": max((v > 4 for v in values), default=None),
     }
 
 
@@ -195,3 +203,23 @@ def test_floats_have_sparks_order() -> None:
         last = driver.read("a")[-1].value
         assert last is not None
         assert str(last["mx"]) == "nan"
+
+
+def test_a_variance_loses_no_digits() -> None:
+    """Of values close to each other and far from zero; infinite ones leave no trace when they are taken back."""
+    text = """table t (k string, x double) from memory () key k;
+    table a = aggregate t group by 1 as g select variance(x) as v, stddev(x) as s;"""
+    with TopologyTestDriver(text) as driver:
+
+        def after(k: str, x: float | None) -> list[Any]:
+            driver.pipe("t", {"k": k, "x": x}, timestamp=0)
+            return [record.value for record in driver.read("a")]
+
+        assert after("a", 1e9) == [{"v": None, "s": None}]
+        assert after("b", 1e9 + 1) == [{"v": 0.5, "s": math.sqrt(0.5)}]
+        assert after("c", 1e9 + 2) == [{"v": 1.0, "s": 1.0}]
+        assert repr(after("d", math.inf)) == "[{'v': nan, 's': nan}]"
+        assert after("d", None)[-1] == {"v": 1.0, "s": 1.0}
+        assert after("d", 1e200)[-1]["v"] == math.inf
+        assert after("d", 5e-324)[-1]["v"] == float(statistics.variance(map(Fraction, (5e-324, 1e9, 1e9 + 1, 1e9 + 2))))
+        assert after("d", None)[-1] == {"v": 1.0, "s": 1.0}

@@ -23,6 +23,7 @@ CALLS = {
     "overflow": f"sum(n * {2**60}) as a, count(*) as b, avg(n * {2**60}) as c",
     "decimals": "sum(d) as a, avg(d) as b, min(d) as c, count(*) as e",
     "nested": "min(array(n, 1)) as a, max(struct(n, x)) as b, first(array(x)) as c, max_by(struct(n), x) as e",
+    "spreads": "10 / (count(*) - 3) as a, variance(x) as b, stddev(n) as c, stddev(d) as e, bool_or(n > 2) as f",
     "arguments": "sum(10 / n) as a, min_by(x, 10 % n) as b",
 }
 WINDOWS = {

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 COLUMNS = "(k string, g string, n bigint, x double, d decimal(9,2), at bigint) from memory () key k timestamp at"
 CALLS = {
     "sums": "sum(n) as a, avg(n) as b, sum(d) as c, avg(d) as e, count(*) as f, count(x) as h",
-    "floats": "sum(x) as a, avg(x) as b",
+    "floats": "sum(x) as a, avg(x) as b, variance(x) as c, stddev(n) as e, variance(d) as f",
     "distinct": "count(distinct n) as a, count(distinct x) as b, count(distinct g) as c, count(distinct d) as e",
     "collected": "collect_list(n) as a, collect_list(d) as b, collect_set(n) as c, collect_set(x) as e, count(*) as f",
     "extremes": "min(n) as a, max(n) as b, min(x) as c, max(x) as e, max(d) as f, min(array(n, 1)) as h",
