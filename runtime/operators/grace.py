@@ -20,7 +20,7 @@ from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.operators.views.view import Beside, Contents, Waiting, WaitingView
-from vsc.runtime.records import END_OF_TIME, Int64s
+from vsc.runtime.records import END_OF_TIME, Int64s, Mask
 from vsc.runtime.state.grace_buffer import MOVING, Buffered, TimeOrderedBuffer
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
@@ -48,7 +48,7 @@ class Grace(Step):
         timing = self._site.timing(flow, buffer.stream_time, moving)
         due = np.where(keyless, own, timing.passes(flow.time + self._grace, own))
         stored = list(buffer.pop_until(timing.now - self._grace))
-        self._keep(flow, np.flatnonzero(due == timing.never), timing.kept)
+        self._keep(flow, due > own, due == timing.never, timing.kept)
         first = timing.passes(np.array([one.timestamp for one in stored], dtype=np.int64) + self._grace)
         out = np.flatnonzero(due < timing.never)
         return self._join.process(self._released(flow, stored, np.concatenate([first, due[out]]), out, timing))
@@ -66,14 +66,16 @@ class Grace(Step):
         number, time, keys, values = self._decoded([one for _, one in waiting])
         return Flow(at, number, self._space, time, np.ones(len(waiting), dtype=np.bool_), keys, values)
 
-    def _keep(self, flow: Flow, rows: Int64s, clock: int) -> None:
-        """Lets the records at `rows` wait."""
-        if not len(rows) and clock == self._buffer.stream_time:
+    def _keep(self, flow: Flow, begin: Mask, still: Mask, clock: int) -> None:
+        """Lets records wait: those that `begin` to, as far as they `still` do at the end of the batch."""
+        count, rows = int(begin.sum()), np.flatnonzero(still)
+        if not count and clock == self._buffer.stream_time:
             return
         payloads = self._rows.encode_columns(taken(flow.values, rows), len(rows)).to_pylist()
         keys = [self._space.keys[number] for number in flow.key[rows].tolist()]
         waiting = map(Buffered, flow.time[rows].tolist(), keys, payloads)
-        self._buffer.pass_through(len(flow), clock, list(zip(rows.tolist(), waiting, strict=True)))
+        places = (np.cumsum(begin) - 1)[rows].tolist()
+        self._buffer.pass_through(count, clock, list(zip(places, waiting, strict=True)))
 
     def _released(self, flow: Flow, stored: list[Buffered], event: Int64s, out: Int64s, timing: Timing) -> Flow:
         """The records that come out: those of `stored`, then the flow's at `out`, each at its event."""

@@ -89,3 +89,21 @@ def test_what_a_join_takes_back_is_not_what_its_store_has_refused() -> None:
     for played in (shipped(plan, epochs, ["z"]), oracle(plan, epochs, ["z"])):
         assert [value for _, _, value in played.outcome["z"]] == ["(1,)", "(11,)", "(12,)"]
         assert played.metrics["dropped_records"] == {"y": {"expired": 1}}
+
+
+@pytest.mark.parametrize("clock", ["input", "records"])
+def test_a_late_record_does_not_count_among_those_that_wait_for_a_join(clock: str) -> None:
+    text = f"""
+    topology found (clock = '{clock}');
+    table t (k bigint, at bigint) from memory () key k timestamp at materialize versioned (retention = 9 ms);
+    stream s (k string, n bigint, at bigint) from memory () key k timestamp at;
+    stream j = left join s with t on n grace 2 ms select s.k as word;
+    sink j to memory ();
+    """
+    plan = compile_topology(text, path="found.vdsl")
+    given = [("a", 1, 35), ("late", 1, 0), ("no key", None, 36), ("b", 1, 36), ("c", 1, 35), ("d", 1, 35)]
+    all_rows = rows(*(("s", {"k": k, "n": n, "at": at}) for k, n, at in given))
+    whole, single = shipped(plan, [all_rows], ["j"]), shipped(plan, [[row] for row in all_rows], ["j"])
+    assert whole.stores.bytes_kept(plan) == single.stores.bytes_kept(plan)
+    (meta,) = [data for data in whole.stores.bytes_kept(plan).values() if data.startswith(b"VSTB")]
+    assert int.from_bytes(meta[16:24], "little") == 4
