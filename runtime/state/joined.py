@@ -32,7 +32,7 @@ from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, Recode, behind
 
-__all__ = ["FORMAT_VERSION", "MOVING", "Joined", "Place", "packed", "records_in", "unpacked"]
+__all__ = ["FORMAT_VERSION", "MOVING", "Joined", "Place", "packed", "packed_each", "records_in", "unpacked"]
 
 FORMAT_VERSION: Final = 1
 
@@ -68,11 +68,11 @@ class Joined:
 
     def rows(self, places: Sequence[Place]) -> list[bytes | None]:
         """The records in these buckets."""
-        return self._kv.get_many([self._rows + _PLACE.pack(*place[:2]) + place.key for place in places])
+        return self._kv.get_many(_keys(self._rows, places))
 
     def waits(self, places: Sequence[Place]) -> list[bytes | None]:
         """The records that wait at these times."""
-        return self._kv.get_many([self._waiting + _PLACE.pack(*place[:2]) + place.key for place in places])
+        return self._kv.get_many(_keys(self._waiting, places))
 
     def waiting_before(self, side: int, time: int) -> list[tuple[Place, bytes]]:
         """Those of a side that wait and are older than `time`, by time and key."""
@@ -99,9 +99,11 @@ class Joined:
 
         Removes what lies before `floor`. One atomic write, with the times as they were set.
         """
-        puts = [(self._rows + _PLACE.pack(*place[:2]) + place.key, value) for place, value in rows]
-        puts += [(self._waiting + _PLACE.pack(*place[:2]) + place.key, value) for place, value in waiting]
-        deletes = [self._waiting + _PLACE.pack(*place[:2]) + place.key for place in gone]
+        puts = []
+        for letter, values in ((self._rows, rows), (self._waiting, waiting)):
+            keys = _keys(letter, [place for place, _ in values])
+            puts += [(key, value) for key, (_, value) in zip(keys, values, strict=True)]
+        deletes = _keys(self._waiting, gone)
         ranges = []
         for side in _SIDES:
             low, high = (time // self._width for time in (self._first[side], self.floor[side]))
@@ -120,12 +122,35 @@ class Joined:
             yield Place(side, number, at[start + _PLACE.size :]), value
 
 
+def _keys(letter: bytes, places: Sequence[Place]) -> list[bytes]:
+    return [letter + _PLACE.pack(side, number) + key for side, number, key in places]
+
+
 def packed(before: bytes | None, times: Int64s, rows: Sequence[bytes]) -> bytes:
     """Records behind those that are there already."""
-    known, heads, body = (0, b"", b"") if before is None else _parts(before)
-    new = np.empty(len(rows), dtype=_HEAD)
-    new["time"], new["end"] = times, len(body) + np.cumsum([len(row) for row in rows])
-    return b"".join((_COUNT.pack(known + len(rows)), heads, new.tobytes(), body, *rows))
+    return packed_each([before], np.zeros(1, dtype=np.int64), times, pa.array(rows, pa.binary()))[0]
+
+
+def packed_each(before: Sequence[bytes | None], starts: Int64s, times: Int64s, rows: pa.BinaryArray) -> list[bytes]:
+    """Records that follow one another, each group behind those that are there `before`; `starts` are their places."""
+    offsets = np.frombuffer(rows.buffers()[1], dtype=np.int32)[rows.offset : rows.offset + len(rows) + 1]
+    data, bounds = memoryview(rows.buffers()[2] or b""), np.append(starts, len(rows))
+    heads = np.empty(len(rows), dtype=_HEAD)
+    heads["time"], heads["end"] = times, offsets[1:] - np.repeat(offsets[starts], np.diff(bounds))
+    said, found = memoryview(heads.tobytes()), []
+    every = zip(before, bounds.tolist(), bounds[1:].tolist(), offsets[bounds].tolist(), strict=False)
+    ends = offsets[bounds[1:]].tolist()
+    for (there, first, last, low), high in zip(every, ends, strict=True):
+        if there is None:
+            said_here = said[first * _HEAD.itemsize : last * _HEAD.itemsize]
+            found.append(b"".join((_COUNT.pack(last - first), said_here, data[low:high])))
+            continue
+        known, known_heads, body = _parts(there)
+        behind_it = heads[first:last].copy()
+        behind_it["end"] += len(body)
+        count = _COUNT.pack(known + last - first)
+        found.append(b"".join((count, known_heads, behind_it.tobytes(), body, data[low:high])))
+    return found
 
 
 def records_in(value: bytes) -> int:

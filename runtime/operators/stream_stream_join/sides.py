@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Column, Schema, StreamStreamJoin
-from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.operators.columns.flow import Flow, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.stream_stream_join.pairs import Rows
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.records import Int64s
-from vsc.runtime.state.joined import Joined, Place, unpacked
+from vsc.runtime.state.joined import Joined, Place, packed_each, unpacked
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.values import arrow_type
 
-__all__ = ["Held", "Layout", "Side", "bucket_width", "kept_columns", "load"]
+__all__ = ["Held", "Layout", "Side", "bucket_width", "kept_columns", "load", "placed"]
 
 
 def bucket_width(operation: StreamStreamJoin) -> int:
@@ -105,12 +105,17 @@ class Side:
 
 
 def load(
-    state: Joined, operation: StreamStreamJoin, flows: Sequence[Flow], arrivals: Sequence[Int64s], held: Sequence[Held]
+    state: Joined,
+    operation: StreamStreamJoin,
+    flows: Sequence[Flow],
+    arrivals: Sequence[Int64s],
+    held: Sequence[Held],
+    newest: Sequence[int],
 ) -> tuple[tuple[Side, Side], dict[Place, bytes]]:
     """Both sides, and the buckets that were read: those in which partners of the flows' records may be, and those into
-    which they themselves go."""
-    space, width = flows[0].space, bucket_width(operation)
-    places = _places(state, operation, flows, width)
+    which they themselves go. `newest`: by side, the highest time of the records that are there."""
+    space = flows[0].space
+    places = _places(state, operation, flows, newest)
     read = {place: value for place, value in zip(places, state.rows(places), strict=True) if value is not None}
     sides = []
     for number, (flow, arrival) in enumerate(zip(flows, arrivals, strict=True)):
@@ -127,23 +132,44 @@ def load(
     return (sides[0], sides[1]), read
 
 
-def _places(state: Joined, operation: StreamStreamJoin, flows: Sequence[Flow], width: int) -> list[Place]:
-    """The buckets to read, in order; none before the first record has come."""
-    if max(state.newest) < 0:
-        return []
-    back = operation.before, operation.after
-    found: list[tuple[Int64s, Int64s, Int64s]] = []
+def _places(state: Joined, operation: StreamStreamJoin, flows: Sequence[Flow], newest: Sequence[int]) -> list[Place]:
+    """The buckets to read, in order: only those in which there may be records."""
+    width, back = bucket_width(operation), (operation.before, operation.after)
+    asked: dict[int, list[tuple[Int64s, Int64s]]] = {0: [], 1: []}
     for side, flow in enumerate(flows):
-        other = np.full(len(flow), 1 - side, dtype=np.int64)
-        first = np.maximum(flow.time - back[side], 0) // width
-        last = (flow.time + operation.ahead[side]) // width
-        found += [(other, first, flow.key), (other, last, flow.key), (1 - other, flow.time // width, flow.key)]
-    sides, buckets, keys = (np.concatenate(part) for part in zip(*found, strict=True))
-    known, number = np.unique(buckets, return_inverse=True)
-    count = int(keys.max(initial=-1)) + 1
-    packed = np.unique((sides * len(known) + number) * count + keys)
-    buckets, keys = np.divmod(packed, max(count, 1))
-    sides, number = np.divmod(buckets, max(len(known), 1))
-    names = flows[0].space.keys
-    every = zip(sides.tolist(), known[number].tolist(), keys.tolist(), strict=True)
-    return [Place(side, bucket, names[key]) for side, bucket, key in every if (bucket + 1) * width > state.floor[side]]
+        partners = np.maximum(flow.time - back[side], 0), flow.time + operation.ahead[side]
+        for of, time in ((1 - side, partners[0]), (1 - side, partners[1]), (side, flow.time)):
+            bucket = time // width
+            there = (bucket * width <= newest[of]) & ((bucket + 1) * width > state.floor[of])
+            asked[of].append((bucket[there], flow.key[there]))
+    names, found = flows[0].space.keys, []
+    for of, parts in asked.items():
+        buckets, keys = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order, first = grouped(buckets, keys)
+        every = zip(buckets[order][first].tolist(), keys[order][first].tolist(), strict=True)
+        found += [Place(of, bucket, names[key]) for bucket, key in every]
+    return found
+
+
+def grouped(number: Int64s, key: Int64s) -> tuple[Int64s, Int64s]:
+    """What brings together equal pairs of numbers and keys, else in order; and where, in that order, each begins."""
+    order = np.lexsort((key, number))
+    number, key = number[order], key[order]
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = (np.diff(number) != 0) | (np.diff(key) != 0)
+    return order, np.flatnonzero(begins)
+
+
+def placed(
+    side: Side, layout: Layout, rows: Int64s, number: Int64s, before: Mapping[Place, bytes]
+) -> list[tuple[Place, bytes]]:
+    """Records of the batch, each in its place, which has its key and `number`, behind those that are there `before`."""
+    flow = side.flow
+    order, first = grouped(number[rows], flow.key[rows])
+    rows = rows[order]
+    names, at = flow.space.keys, rows[first]
+    every = zip(number[at].tolist(), flow.key[at].tolist(), strict=True)
+    places = [Place(side.number, n, names[key]) for n, key in every]
+    columns = layout.all(side.number, taken(flow.values, rows), len(rows))
+    encoded = layout.codec.encode_columns(columns, len(rows))
+    return list(zip(places, packed_each([before.get(p) for p in places], first, flow.time[rows], encoded), strict=True))

@@ -14,7 +14,6 @@ what is found goes by that clock, so that no result depends on partitions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.stream_stream_join.pairs import Pairs, meeting
 from vsc.runtime.operators.stream_stream_join.results import Made, Results
-from vsc.runtime.operators.stream_stream_join.sides import Held, Layout, Side, bucket_width, load
+from vsc.runtime.operators.stream_stream_join.sides import Held, Layout, Side, bucket_width, load, placed
 from vsc.runtime.operators.stream_stream_join.waiting import Alone, alone, changes
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.joined import Joined, Place, packed, unpacked
@@ -54,8 +53,9 @@ class Joining(Step):
         flows = [self._entered(side, flow) for side, flow in enumerate(feeding)]
         events, arrivals = self._events(flows)
         timing = self._site.timing(events, state.stream_time)
+        newest = tuple(state.newest)
         limits, ends = self._limits(events, arrivals, timing)
-        sides, read = load(state, operation, flows, arrivals, [self._held(side, timing) for side in _SIDES])
+        sides, read = load(state, operation, flows, arrivals, [self._held(side, timing) for side in _SIDES], newest)
         pairs = meeting(sides[0].rows, sides[1].rows, operation.before, operation.after, limits)
         single = [alone(side, operation, pairs, timing) for side in sides if operation.keeping[side.number]]
         self._note_late(sides, pairs, timing, limits)
@@ -83,7 +83,7 @@ class Joining(Step):
                     for time, (of, key, row) in waiting if of == number]  # fmt: skip
             held = Held.of(mine, space)
             found, _ = load(self._state, self._operation, self._nothing(), (np.zeros(0, dtype=np.int64),) * 2,
-                            (held, held))  # fmt: skip
+                            (held, held), (-1, -1))  # fmt: skip
             sides.append(found[number])
             places.append(np.where(side == number, np.cumsum(side == number) - 1, -1))
         key = space.encoded([key for _, (_, key, _) in waiting])
@@ -166,7 +166,6 @@ class Joining(Step):
     ) -> None:
         """Writes the records that can be found, and those that wait."""
         state, width = self._state, bucket_width(self._operation)
-        encoded = [self._encoded(side) for side in sides]
         rows: list[tuple[Place, bytes]] = []
         for side in sides:
             flow, arrival = side.flow, side.rows.arrival[side.rows.stored :]
@@ -174,17 +173,11 @@ class Joining(Step):
             found = np.flatnonzero(
                 (flow.time > limits[side.number][arrival]) & ((bucket + 1) * width > ends[side.number])
             )
-            rows += _written(side, found, bucket, read, encoded[side.number])
-        waiting = changes(state, single, encoded)
+            rows += placed(side, self._layout, found, bucket, read)
+        waiting = changes(state, single, self._layout)
         if rows or waiting.puts or waiting.gone or timing.kept != state.stream_time or ends != state.floor:
             state.stream_time, state.floor = timing.kept, ends
             state.write(rows, waiting.puts, waiting.gone, waiting.count)
-
-    def _encoded(self, side: Side) -> list[bytes]:
-        flow = side.flow
-        columns = self._layout.all(side.number, flow.values, len(flow))
-        encoded: list[bytes] = self._layout.codec.encode_columns(columns, len(flow)).to_pylist()
-        return encoded
 
     # -------------------------------------------------------------------------------------------------- what comes out
 
@@ -230,18 +223,3 @@ class Joining(Step):
             every = np.ones(len(flow), dtype=np.bool_)
             self._site.lose(Missed.NO_RECORD, flow, every, self._site.inputs[number], waited=True)
         return self._results.of(made, sides, np.ones(len(made), dtype=np.bool_))
-
-
-def _written(
-    side: Side, rows: Int64s, bucket: Int64s, read: dict[Place, bytes], encoded: Sequence[bytes]
-) -> list[tuple[Place, bytes]]:
-    """The buckets of a side with these records of the batch in them."""
-    names, time = side.flow.space.keys, side.flow.time
-    order = rows[np.lexsort((bucket[rows], side.flow.key[rows]))]
-    every = zip(side.flow.key[order].tolist(), bucket[order].tolist(), order.tolist(), strict=True)
-    found = []
-    for (key, number), group in groupby(every, key=lambda one: one[:2]):
-        own = [row for _, _, row in group]
-        place = Place(side.number, number, names[key])
-        found.append((place, packed(read.get(place), time[own], [encoded[row] for row in own])))
-    return found

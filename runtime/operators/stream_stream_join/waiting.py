@@ -13,9 +13,9 @@ import numpy as np
 from vsc.plan.nodes import StreamStreamJoin
 from vsc.runtime.operators.clock import Timing
 from vsc.runtime.operators.stream_stream_join.pairs import Pairs
-from vsc.runtime.operators.stream_stream_join.sides import Side
+from vsc.runtime.operators.stream_stream_join.sides import Layout, Side, placed
 from vsc.runtime.records import END_OF_TIME, Int64s, Mask
-from vsc.runtime.state.joined import Joined, Place, packed, records_in
+from vsc.runtime.state.joined import Joined, Place, records_in
 
 __all__ = ["Alone", "Changes", "alone", "changes"]
 
@@ -95,29 +95,29 @@ class Changes:
     count: int
 
 
-def changes(state: Joined, found: Sequence[Alone], encoded: Sequence[Sequence[bytes]]) -> Changes:
-    """What becomes of them, by what was `found` of the sides; `encoded` are the rows of their batches."""
+def changes(state: Joined, found: Sequence[Alone], layout: Layout) -> Changes:
+    """What becomes of them, by what was `found` of the sides."""
     puts: list[tuple[Place, bytes]] = []
     gone: dict[Place, int] = {}
     added = 0
     for one in found:
         side, names = one.side, one.side.flow.space.keys
         gone.update((side.held.places[at], int(n)) for at, n in _counted(side.held.place[one.done]))
-        keys, times = side.rows.key[one.met].tolist(), side.rows.time[one.met].tolist()
-        met = {Place(side.number, time, names[key]) for key, time in zip(keys, times, strict=True)}
-        stays: dict[Place, list[int]] = {}
-        own, at = side.flow.key[one.stays].tolist(), side.flow.time[one.stays].tolist()
-        for row, key, time in zip(one.stays.tolist(), own, at, strict=True):
-            stays.setdefault(Place(side.number, time, names[key]), []).append(row)
-        asked = [place for place in dict.fromkeys((*met, *stays)) if place not in gone] if state.waiting else []
-        known = {p: value for p, value in zip(asked, state.waits(asked), strict=True) if value is not None}
-        gone.update((place, records_in(known[place])) for place in met if place in known)
-        for place, rows in stays.items():
-            before = None if place in gone else known.get(place)
-            times_of = np.full(len(rows), place.number, dtype=np.int64)
-            puts.append((place, packed(before, times_of, [encoded[side.number][row] for row in rows])))
-            added += len(rows)
+        met = _waiting_at(state, side.number, names, side.rows.time[one.met], side.rows.key[one.met])
+        gone.update((place, records_in(value)) for place, value in met.items() if place not in gone)
+        known = _waiting_at(state, side.number, names, side.flow.time[one.stays], side.flow.key[one.stays])
+        left = {place: value for place, value in known.items() if place not in gone}
+        puts += placed(side, layout, one.stays, side.flow.time, left)
+        added += len(one.stays)
     return Changes(puts, list(gone), state.waiting + added - sum(gone.values()))
+
+
+def _waiting_at(state: Joined, side: int, names: Sequence[bytes], time: Int64s, key: Int64s) -> dict[Place, bytes]:
+    """The records that wait at these times and keys, by their places."""
+    if not state.waiting:
+        return {}
+    every = dict.fromkeys(Place(side, *at) for at in zip(time.tolist(), (names[k] for k in key.tolist()), strict=True))
+    return {p: value for p, value in zip(every, state.waits(list(every)), strict=True) if value is not None}
 
 
 def _counted(numbers: Int64s) -> list[tuple[int, int]]:
