@@ -7,6 +7,7 @@ from vsc.compiler.parser.numbers import iso_duration
 from vsc.compiler.parser.place import Explanation, Place, Repair
 from vsc.compiler.parser.surroundings import body, open_bracket, say, wrong
 from vsc.compiler.source import Span
+from vsc.plan.connectors import FACTS, facts_of
 
 __all__ = ["wrong_options"]
 
@@ -18,8 +19,7 @@ _OWN = {
 }  # fmt: skip
 """Options of other systems that are vsc's own under another name."""
 _FIRST = {"topology": "clock", "tumbling": "size", "hopping": "size", "sliding": "difference", "session": "gap",
-          "versioned": "retention", "files": "path", "delta": "path", "iceberg": "path", "kafka": "topic",
-          "jdbc": "url", "rate": "rows_per_second"}  # fmt: skip
+          "versioned": "retention", **{kind: facts.main for kind, facts in FACTS.items() if facts.main}}  # fmt: skip
 """The option that a value without a name most likely is, by what the options belong to."""
 _LITERALS = ("STRING", "DURATION", "INTEGER", "DECIMAL", "VARIABLE")
 _ENDS = ("select", "emit", "key", "timestamp", "from", "delete", "materialize", "grace")
@@ -133,12 +133,14 @@ def _dotted(place: Place, after: int) -> Explanation:
     own = _OWN.get(name.removeprefix("kafka.").removeprefix("properties."))
     if own is not None:
         return wrong(place, f"{code(name)} is called {code(own)} here", f"write {code(own)}", span, own)
-    spark = name if name.startswith(("kafka.", "spark.", "fs.")) else f"kafka.{name}"
     message = f"{code(name)} is not the name of one of vsc's options"
     opened = open_bracket(place)
-    if opened is None or place.word_at(opened - 1) != "kafka":
+    client = None if opened is None else facts_of(place.word_at(opened - 1)).client
+    if client is None:
         return wrong(place, message, f"an option of Spark goes in quotes: `'{name}' = ...`", span)
-    return wrong(place, message, f"an option of Kafka's client goes in quotes: `'{spark}' = ...`", span)
+    prefix, owner = client
+    whole = name if name.startswith((prefix, "spark.", "fs.")) else f"{prefix}{name}"
+    return wrong(place, message, f"an option of {owner} goes in quotes: `'{whole}' = ...`", span)
 
 
 def _value(place: Place) -> Explanation | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
-from vsc.compiler.passes.options import CLAUSE, OptionSpec, read_options
+from vsc.compiler.passes.options import CLAUSE, read_options
 from vsc.compiler.topology import Topology
 from vsc.plan import Clock
+from vsc.plan.connectors.facts import OptionSpec
 
 __all__ = ["DEFAULT_CLOCK", "TOPOLOGY_OPTIONS", "check_clock"]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal as Choice
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.passes.zones import zone_problem
+from vsc.plan.connectors.facts import VARIABLE, Role, Values
 from vsc.plan.offsets import offsets_help, offsets_problem
-from vsc.plan.settings import VARIABLE, Values, problems
+from vsc.plan.settings import problems
 
-__all__ = ["Role", "wrong_values"]
-
-Role = Choice["source", "sink"]
+__all__ = ["wrong_values"]
 
 _TEXT_FORMATS = ("json", "csv")
 _PROVIDED = re.compile(r"\$\{[^}]*:[^}]*\}")

@@ -12,122 +12,20 @@ from decimal import Decimal
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest, renamed
-from vsc.compiler.passes.connector_values import Role, wrong_values
+from vsc.compiler.passes.connector_values import wrong_values
 from vsc.compiler.passes.kinds import Kinds
-from vsc.compiler.passes.options import OptionCodes, OptionSpec, lacking, read_options, to_add
+from vsc.compiler.passes.options import OptionCodes, lacking, read_options, to_add
 from vsc.compiler.passes.secrets import written_secrets
 from vsc.compiler.topology import Topology
 from vsc.plan import Connector, column_list
+from vsc.plan.connectors import FACTS, facts_of
+from vsc.plan.connectors.facts import VARIABLE, ConnectorFacts, OptionSpec, Role, Scalar
 from vsc.plan.record import record
-from vsc.plan.settings import VARIABLE, Scalar
 
-__all__ = ["Connectors", "Role", "check_connectors", "connector_kinds", "connector_options"]
+__all__ = ["Connectors", "check_connectors", "connector_kinds", "connector_options"]
 
 _CODES = OptionCodes(unknown="VSC503", value="VSC505", twice="VSC506", variables=True)
-_FILE_FORMATS = ("parquet", "json", "csv", "orc")
-
-
-@record
-class _Kind:
-    """A connector: its options, which of them are required, what it can be used for, whether it takes Spark's own
-    options."""
-
-    options: Mapping[str, OptionSpec]
-    required: tuple[str, ...] = ()
-    roles: tuple[Role, ...] = ("source", "sink")
-    source_only: tuple[str, ...] = ()
-    sink_only: tuple[str, ...] = ()
-    stream_sink_only: tuple[str, ...] = ()
-    table_only: tuple[str, ...] = ()
-    spark: bool = True
-
-
-_WITH_TIMESTAMP = OptionSpec("true or false", "true")
-_SCHEMA_ID = OptionSpec("whole number or 'any'", "1")
-_MAX_AHEAD = OptionSpec("duration or none", "1 day")
 _DAY = 86_400_000
-_HISTORY = {
-    "history": OptionSpec("string", "'scd2'", ("scd2",)),
-    "valid_from": OptionSpec("string", "'valid_from'"),
-    "valid_to": OptionSpec("string", "'valid_to'"),
-}
-_LAKE = _Kind(
-    {
-        "path": OptionSpec("string", "'data/payments'"),
-        "table": OptionSpec("string", "'payments'"),
-        "create": OptionSpec("true or false", "true"),
-        **_HISTORY,
-        "max_ahead": _MAX_AHEAD,
-        "with_timestamp": _WITH_TIMESTAMP,
-    },
-    source_only=("max_ahead",),
-    sink_only=("create",),
-    stream_sink_only=("with_timestamp",),
-    table_only=tuple(_HISTORY),
-)
-_LAKES = ("delta", "iceberg")
-_KINDS: dict[str, _Kind] = {
-    "files": _Kind(
-        {
-            "path": OptionSpec("string", "'data/payments'"),
-            "format": OptionSpec("string", "'json'", _FILE_FORMATS),
-            "with_timestamp": _WITH_TIMESTAMP,
-            "append": OptionSpec("true or false", "true"),
-            "partition_by": OptionSpec("columns", "(country, day)"),
-            "time_zone": OptionSpec("string", "'Europe/Berlin'"),
-            "missing_columns": OptionSpec("string", "'null'", ("error", "null")),
-            "max_ahead": _MAX_AHEAD,
-        },
-        required=("path", "format"),
-        source_only=("time_zone", "missing_columns", "max_ahead"),
-        sink_only=("append", "partition_by"),
-        stream_sink_only=("with_timestamp",),
-    ),
-    "kafka": _Kind(
-        {
-            "bootstrap_servers": OptionSpec("string", "'localhost:9092'"),
-            "topic": OptionSpec("string", "'payments'"),
-            "format": OptionSpec("string", "'json'", ("json", "avro", "string")),
-            "key_format": OptionSpec("string", "'string'", ("string", "json", "avro", "none")),
-            "headers": OptionSpec("string", "'headers'"),
-            "schema": OptionSpec("string", "'payments.avsc'"),
-            "schema_id": _SCHEMA_ID,
-            "key_schema": OptionSpec("string", "'payments-key.avsc'"),
-            "key_schema_id": _SCHEMA_ID,
-            "starting_offsets": OptionSpec("string", "'earliest'"),
-            "group": OptionSpec("string", "'payments'"),
-            "max_ahead": _MAX_AHEAD,
-            "with_timestamp": _WITH_TIMESTAMP,
-        },
-        required=("bootstrap_servers", "topic", "format"),
-        source_only=("starting_offsets", "group", "max_ahead"),
-        stream_sink_only=("with_timestamp",),
-    ),
-    **dict.fromkeys(_LAKES, _LAKE),
-    "jdbc": _Kind(
-        {
-            "url": OptionSpec("string", "'jdbc:postgresql://localhost/db'"),
-            "table": OptionSpec("string", "'payments'"),
-            "create": OptionSpec("true or false", "true"),
-            "max_ahead": _MAX_AHEAD,
-            "with_timestamp": _WITH_TIMESTAMP,
-        },
-        required=("url", "table"),
-        source_only=("max_ahead",),
-        sink_only=("create",),
-        stream_sink_only=("with_timestamp",),
-    ),
-    "rate": _Kind(
-        {"rows_per_second": OptionSpec("whole number", "10"), "max_ahead": _MAX_AHEAD},
-        required=("rows_per_second",),
-        roles=("source",),
-    ),
-    "console": _Kind(
-        {"with_timestamp": _WITH_TIMESTAMP}, roles=("sink",), stream_sink_only=("with_timestamp",), spark=False
-    ),
-    "noop": _Kind({}, roles=("sink",), spark=False),
-    "memory": _Kind({"max_ahead": _MAX_AHEAD}, source_only=("max_ahead",), spark=False),
-}
 
 
 @record
@@ -145,13 +43,13 @@ class Connectors:
 
 def connector_kinds(role: Role) -> tuple[str, ...]:
     """The known connectors of sources, or of sinks."""
-    return tuple(kind for kind, facts in _KINDS.items() if role in facts.roles)
+    return tuple(kind for kind, facts in FACTS.items() if role in facts.roles)
 
 
 def connector_options(name: str, role: Role, stream: bool) -> Mapping[str, OptionSpec]:
     """The options of a connector, for a stream or a table; empty for an unknown connector."""
-    kind = _KINDS.get(name)
-    return {} if kind is None else {n: s for n, s in kind.options.items() if _applies(kind, n, role, stream)}
+    facts = facts_of(name)
+    return {n: s for n, s in facts.options.items() if _applies(facts, n, role, stream)}
 
 
 def check_connectors(topology: Topology, kinds: Kinds) -> tuple[Connectors, tuple[Finding, ...]]:
@@ -177,35 +75,35 @@ def check_connectors(topology: Topology, kinds: Kinds) -> tuple[Connectors, tupl
 
 def _connector(clause: syntax.ConnectorClause, role: Role, stream: bool, findings: list[Finding]) -> Connector | None:
     name = clause.kind.text
-    kind = _KINDS.get(name)
-    if kind is None or role not in kind.roles:
+    facts = FACTS.get(name)
+    if facts is None or role not in facts.roles:
         findings.append(_wrong_kind(clause.kind, role))
         return None
     own = tuple(option for option in clause.options if not option.quoted)
     options, wrong = read_options(
-        own, connector_options(name, role, stream), f"`{name}` as a {_target(role, stream, kind)}", _CODES
+        own, connector_options(name, role, stream), f"`{name}` as a {_target(role, stream, facts)}", _CODES
     )
-    spark, wrong_spark = _spark_options(clause, kind)
+    spark, wrong_spark = _spark_options(clause, facts)
     wrong += wrong_spark
-    wrong += _missing(clause, kind, role, own)
+    wrong += _missing(clause, facts, own)
     given = tuple((n, _value(o)) for n, o in options.items() if n != "max_ahead")
     wrong += [*written_secrets(clause)] or wrong_values(clause, role, options, dict(given), dict(spark))
     findings.extend(wrong)
     return None if wrong else Connector(name, given, spark)
 
 
-def _applies(kind: _Kind, option: str, role: Role, stream: bool) -> bool:
-    if option in kind.source_only:
+def _applies(facts: ConnectorFacts, option: str, role: Role, stream: bool) -> bool:
+    if option in facts.source_only:
         return role == "source"
-    if option in kind.sink_only:
+    if option in facts.sink_only:
         return role == "sink"
-    if option in kind.table_only:
+    if option in facts.table_only:
         return not stream
-    return option not in kind.stream_sink_only or (role == "sink" and stream)
+    return option not in facts.stream_sink_only or (role == "sink" and stream)
 
 
-def _target(role: Role, stream: bool, kind: _Kind) -> str:
-    if role == "sink" and kind.stream_sink_only:
+def _target(role: Role, stream: bool, facts: ConnectorFacts) -> str:
+    if role == "sink" and facts.stream_sink_only:
         return "sink of a stream" if stream else "sink of a table"
     return role
 
@@ -213,7 +111,7 @@ def _target(role: Role, stream: bool, kind: _Kind) -> str:
 def _wrong_kind(name: syntax.Name, role: Role) -> Finding:
     usable = connector_kinds(role)
     listed = ", ".join(f"`{kind}`" for kind in usable)
-    if name.text in _KINDS:
+    if name.text in FACTS:
         other = "written" if role == "source" else "read"
         return Finding("VSC502", name.span, f"`{name.text}` can only be {other}", (), f"use one of {listed}")
     near = nearest(name.text, usable)
@@ -222,22 +120,22 @@ def _wrong_kind(name: syntax.Name, role: Role) -> Finding:
     return Finding("VSC501", name.span, f"there is no connector `{name.text}`", (), action, fix)
 
 
-def _missing(clause: syntax.ConnectorClause, kind: _Kind, role: Role, own: tuple[syntax.Option, ...]) -> list[Finding]:
-    given = {option.name.text: option for option in own}
+def _missing(clause: syntax.ConnectorClause, facts: ConnectorFacts, own: tuple[syntax.Option, ...]) -> list[Finding]:
+    kind, given = facts.kind, {option.name.text: option for option in own}
     found = [
-        Finding("VSC504", clause.span, f"`{clause.kind.text}` needs the option `{name}`", (),
-                to_add(name, kind.options[name]))
-        for name in lacking(kind.required, own, kind.options)
-    ]  # fmt: skip
-    if clause.kind.text in _LAKES and ("path" in given) == ("table" in given) and given.keys() <= kind.options.keys():
-        lake = clause.kind.text
-        if "path" in given:
-            label = Label(given["path"].span, "`path` is given here")
-            found.append(Finding("VSC506", given["table"].span, f"`{lake}` takes `path` or `table`, not both", (label,),
-                                 "remove one of them"))  # fmt: skip
-        else:
-            found.append(Finding("VSC504", clause.span, f"`{lake}` needs the option `path` or `table`", (),
-                                 "add `path`, its folder, or `table`, its name in a catalog"))  # fmt: skip
+        Finding("VSC504", clause.span, f"`{kind}` needs the option `{name}`", (), to_add(name, facts.options[name]))
+        for name in lacking(facts.required, own, facts.options)
+    ]
+    if not facts.either or not given.keys() <= facts.options.keys():
+        return found
+    there = [name for name in facts.either if name in given]
+    either = " or ".join(f"`{name}`" for name in facts.either)
+    if len(there) > 1:
+        label = Label(given[there[0]].span, f"`{there[0]}` is given here")
+        found.append(Finding("VSC506", given[there[1]].span, f"`{kind}` takes {either}, not both", (label,),
+                             "remove one of them"))  # fmt: skip
+    elif not there:
+        found.append(Finding("VSC504", clause.span, f"`{kind}` needs the option {either}", (), facts.either_help))
     return found
 
 
@@ -249,7 +147,9 @@ def _max_ahead(clause: syntax.ConnectorClause) -> int | None:
     return _DAY
 
 
-def _spark_options(clause: syntax.ConnectorClause, kind: _Kind) -> tuple[tuple[tuple[str, Scalar], ...], list[Finding]]:
+def _spark_options(
+    clause: syntax.ConnectorClause, facts: ConnectorFacts
+) -> tuple[tuple[tuple[str, Scalar], ...], list[Finding]]:
     """Spark's own options as written: each once, and only for connectors that pass them to Spark."""
     found: dict[str, syntax.Option] = {}
     findings = []
@@ -257,7 +157,7 @@ def _spark_options(clause: syntax.ConnectorClause, kind: _Kind) -> tuple[tuple[t
         if not option.quoted:
             continue
         name = option.name.text
-        if not kind.spark:
+        if not facts.takes_spark:
             findings.append(
                 Finding(
                     "VSC503", option.name.span, f"`{clause.kind.text}` does not take Spark options", (), "remove it"

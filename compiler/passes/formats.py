@@ -8,19 +8,19 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.columns import types_in
-from vsc.compiler.passes.connectors import Connectors, Role
-from vsc.compiler.passes.kafka_formats import check_kafka
+from vsc.compiler.passes.connectors import Connectors
 from vsc.compiler.passes.kinds import Kinds
+from vsc.compiler.passes.message_formats import check_messages
 from vsc.compiler.passes.partition_folders import check_partition_folders
 from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores
 from vsc.compiler.topology import Topology
 from vsc.plan import DEAD_LETTER, Connector, Schema
-from vsc.plan.types import BIGINT, TIMESTAMP, ArrayType, DataType, MapType, StructType
+from vsc.plan.connectors import facts_of
+from vsc.plan.connectors.facts import Role
+from vsc.plan.types import ArrayType, MapType, StructType
 
 __all__ = ["check_formats"]
-
-_RATE: dict[str, DataType] = {"value": BIGINT, "at": TIMESTAMP}
 
 
 def check_formats(
@@ -36,7 +36,7 @@ def check_formats(
         findings.extend(_untimed(declaration, connector, stores))
         findings.extend(_without_time(declaration, connector))
         if shape is not None:
-            findings.extend(_rate(declaration, connector))
+            findings.extend(_not_provided(declaration, connector))
             findings.extend(_format(connector, declaration.connector, declaration.name.text, shape.schema, "source"))
     for index, sink in enumerate(topology.sinks):
         shape, connector = shapes.get(sink.name.text), connectors.sinks.get(index)
@@ -49,12 +49,11 @@ def check_formats(
 
 
 def _untimed(source: syntax.SourceDecl, connector: Connector, stores: Stores) -> Iterator[Finding]:
-    clause = stores.clauses.get(source.name.text)
-    if connector.kind not in ("files", "jdbc") or source.timestamp is not None:
+    clause, time = stores.clauses.get(source.name.text), facts_of(connector.kind).untimed
+    if not time or source.timestamp is not None:
         return
     if clause is None or not clause.versioned or source.kind == "global table":
         return
-    time = "the time its file was written" if connector.kind == "files" else "time zero"
     yield Finding(
         "VSC401", clause.span,
         f"every row of `{source.name.text}` is valid from {time} on, so as-of look-ups of earlier times find nothing",
@@ -64,31 +63,29 @@ def _untimed(source: syntax.SourceDecl, connector: Connector, stores: Stores) ->
 
 
 def _without_time(source: syntax.SourceDecl, connector: Connector) -> Iterator[Finding]:
-    """The rows of a lake table have no time of their own, but for those of Delta's change feed and of a history."""
-    if source.timestamp is not None or connector.kind not in ("delta", "iceberg") or connector.keeps_history:
-        return
-    feed = {name.lower(): str(value).lower() for name, value in connector.spark_options}.get("readchangefeed")
-    if connector.kind == "iceberg" or feed == "false":
-        what = "an Iceberg table" if connector.kind == "iceberg" else "a Delta table, without its change feed,"
+    """Rows that have no time of their own; those of a history have."""
+    what = facts_of(connector.kind).timeless(dict(connector.spark_options))
+    if what is not None and source.timestamp is None and not connector.keeps_history:
         yield Finding(
             "VSC403", source.connector.kind.span, f"the rows of {what} have no time of their own", (),
             "add `timestamp COLUMN`",
         )  # fmt: skip
 
 
-def _rate(source: syntax.SourceDecl, connector: Connector) -> Iterator[Finding]:
-    if connector.kind != "rate":
-        return
-    for column in source.columns:
+def _not_provided(source: syntax.SourceDecl, connector: Connector) -> Iterator[Finding]:
+    """Columns that a connector whose columns are known does not have."""
+    kind, provided = connector.kind, facts_of(connector.kind).provides
+    for column in source.columns if provided else ():
         name, type_ = column.name.text, column.type.type
-        if _RATE.get(name) == type_:
+        if provided.get(name) == type_:
             continue
-        if name in _RATE:
-            message, span = f"`rate` provides `{name}` as {_RATE[name]}", column.type.span
-            action, fix = f"write `{name} {_RATE[name]}`", Fix(span, str(_RATE[name]))
+        if name in provided:
+            message, span = f"`{kind}` provides `{name}` as {provided[name]}", column.type.span
+            action, fix = f"write `{name} {provided[name]}`", Fix(span, str(provided[name]))
         else:
-            message, span = f"`rate` has no column `{name}`", column.name.span
-            action, fix = "declare `value bigint` and `at timestamp`, or one of them", None
+            message, span = f"`{kind}` has no column `{name}`", column.name.span
+            known = " and ".join(f"`{one} {type}`" for one, type in provided.items())
+            action, fix = f"declare {known}, or one of them", None
         yield Finding("VSC507", span, message, (Label(source.connector.kind.span, "this connector"),), action, fix)
 
 
@@ -97,15 +94,14 @@ def _format(
 ) -> Iterator[Finding]:
     options = dict(connector.options)
     places = {option.name.text: option.value.span for option in clause.options if not option.quoted}
-    if connector.kind == "files" and options.get("format") == "csv":
+    if (form := options.get("format")) in facts_of(connector.kind).flat:
         for column in (*schema.key, *schema.value):
             if any(isinstance(part, ArrayType | MapType | StructType) for part in types_in(column.type)):
-                message = f"csv cannot hold the column `{column.name}` of `{node}`, {column.type}"
+                message = f"{form} cannot hold the column `{column.name}` of `{node}`, {column.type}"
                 yield Finding("VSC509", places["format"], message, (), "use `format = 'json'` or `'parquet'`")
-    if connector.kind == "files" and role == "sink":
+    if role == "sink":
         yield from check_partition_folders(clause, node, schema)
-    if connector.kind == "kafka":
-        yield from check_kafka(options, places, node, schema, role)
+    yield from check_messages(options, places, node, schema, role)
 
 
 def _added(
@@ -119,7 +115,7 @@ def _added(
     if of_stream:
         added = ("_timestamp",) if dict(connector.options).get("with_timestamp") is True else ()
     else:
-        added = ("_change", "_timestamp") if connector.kind == "files" else ()
+        added = facts_of(connector.kind).adds
     for column in (*schema.key, *schema.value):
         if column.name.lower() not in added:
             continue

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Literal as Choice
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.diagnostics.suggest import misspelt, nearest, renamed
+from vsc.plan.connectors.facts import OptionSpec
 from vsc.plan.record import record
 
-__all__ = ["CLAUSE", "LONGEST", "OptionCodes", "OptionSpec", "lacking", "read_options", "to_add", "too_long"]
+__all__ = ["CLAUSE", "LONGEST", "OptionCodes", "lacking", "read_options", "to_add", "too_long"]
 
 LONGEST = 9_000_000_000_000_000
 """The longest duration in milliseconds that event time can hold (285 thousand years)."""
@@ -32,21 +32,6 @@ _UNQUOTED = {
     "columns": re.compile("(?!)"),
 }
 """What a value looks like that only has quotes too many, by the type of its option."""
-
-
-@record
-class OptionSpec:
-    """What an option takes: its type, for a string possibly one of `choices`; messages show the literal `example`.
-
-    Null and the word ``none`` are only valid for "duration or none", the text ``any`` only for "whole number or 'any'".
-    "columns" are names in parentheses.
-    """
-
-    type: Choice[
-        "duration", "duration or none", "string", "whole number", "whole number or 'any'", "true or false", "columns"
-    ]
-    example: str
-    choices: tuple[str, ...] = ()
 
 
 @record

@@ -17,6 +17,7 @@ from vsc.compiler.passes.connectors import Connectors
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
 from vsc.plan import Connector
+from vsc.plan.connectors import facts_of
 from vsc.plan.record import record
 
 __all__ = ["check_places"]
@@ -92,17 +93,11 @@ def _place(clause: syntax.ConnectorClause, connector: Connector | None) -> _Plac
         return None
     options = {name: str(value) for name, value in connector.options}
     spans = {option.name.text: option.value.span for option in clause.options if not option.quoted}
-    if "path" in options:
-        path = posixpath.normpath(options["path"].removeprefix("file:"))
-        file = f"part-0.{options['format']}" if connector.kind == "files" else ""
-        return _Place((connector.kind,), path, spans["path"], file)
-    match connector.kind:
-        case "kafka":
-            servers = sorted(server.strip() for server in options["bootstrap_servers"].split(","))
-            return _Place(("kafka", *servers), options["topic"], spans["topic"])
-        case "jdbc":
-            return _Place(("jdbc", options["url"].partition("?")[0]), options["table"], spans["table"])
-        case "delta" | "iceberg":
-            return _Place((connector.kind, "table"), options["table"], spans["table"])
-        case _:
-            return None
+    where = facts_of(connector.kind).place(options)
+    if where is None:
+        return None
+    within, name = where
+    if name != "path":
+        return _Place(within, options[name], spans[name])
+    file = f"part-0.{options['format']}" if "format" in options else ""
+    return _Place(within, posixpath.normpath(options[name].removeprefix("file:")), spans[name], file)

@@ -15,10 +15,11 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds, join_form
-from vsc.compiler.passes.options import CLAUSE, OptionSpec, lacking, read_options
+from vsc.compiler.passes.options import CLAUSE, lacking, read_options
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Declaration, Topology
 from vsc.plan import Store
+from vsc.plan.connectors.facts import OptionSpec
 from vsc.plan.record import record
 
 __all__ = ["VERSIONED_OPTIONS", "Clause", "Stores", "check_stores", "clause_of", "default_segment"]

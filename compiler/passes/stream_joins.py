@@ -8,8 +8,9 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.keys import JoinKey, different_keys
-from vsc.compiler.passes.options import CLAUSE, OptionSpec, lacking, read_options, to_add, too_long
+from vsc.compiler.passes.options import CLAUSE, lacking, read_options, to_add, too_long
 from vsc.plan import Schema
+from vsc.plan.connectors.facts import OptionSpec
 from vsc.plan.record import record
 
 __all__ = ["WITHIN_OPTIONS", "Bounds", "equal_keys_of_streams", "read_bounds"]

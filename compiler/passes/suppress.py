@@ -11,11 +11,12 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds
-from vsc.compiler.passes.options import CLAUSE, OptionSpec, read_options, too_long
+from vsc.compiler.passes.options import CLAUSE, read_options, too_long
 from vsc.compiler.passes.versioning import Statuses
 from vsc.compiler.passes.windows import Windows
 from vsc.compiler.topology import Topology
 from vsc.plan import Suppress
+from vsc.plan.connectors.facts import OptionSpec
 from vsc.plan.record import record
 
 __all__ = ["check_suppress", "suppress_options"]

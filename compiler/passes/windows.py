@@ -12,9 +12,10 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest, renamed
 from vsc.compiler.passes.kinds import Kinds, join_form
-from vsc.compiler.passes.options import CLAUSE, OptionSpec, lacking, read_options, to_add
+from vsc.compiler.passes.options import CLAUSE, lacking, read_options, to_add
 from vsc.compiler.topology import Topology
 from vsc.plan import Window
+from vsc.plan.connectors.facts import OptionSpec
 from vsc.plan.record import record
 
 __all__ = ["WINDOW_OPTIONS", "Windows", "check_windows"]

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from vsc.plan.connectors import facts_of
 from vsc.plan.nodes import DEAD_LETTER, Column, DeadLetters, Node, Plan, Schema
 from vsc.plan.types import Field, StructType
 from vsc.runtime.expressions.json_text import writer
@@ -95,13 +96,8 @@ class Letters:
 
     def position(self, origin: Origin, offset: int) -> str | None:
         """Where a record was read, as JSON."""
-        kind = self._plan.node(origin.source).source.connector.kind
-        if kind == "kafka":
-            topic, _, partition = origin.part.rpartition("-")
-            place: dict[str, str | int] = {"topic": topic, "partition": int(partition), "offset": offset}
-        else:
-            place = {"file": origin.part, "row": offset} if origin.part else {"row": offset}
-        return json.dumps(place, separators=(",", ":"))
+        facts = facts_of(self._plan.node(origin.source).source.connector.kind)
+        return json.dumps(facts.position(origin.part, offset), separators=(",", ":"))
 
 
 class Losses:

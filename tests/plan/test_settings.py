@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from vsc.plan.connectors.facts import Values
 from vsc.plan.nodes import Connector
-from vsc.plan.settings import Values, problems
+from vsc.plan.settings import problems
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.base.options import Options, refuse
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from vsc.plan.connectors.facts import VARIABLE
 from vsc.plan.secrets import HIDDEN, is_secret, masked
-from vsc.plan.settings import VARIABLE
 
 __all__ = ["cover_values", "without_secrets", "without_values"]
 

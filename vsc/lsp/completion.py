@@ -18,12 +18,12 @@ from vsc.compiler.diagnostics.wording import named
 from vsc.compiler.parser.expect import Expected, expected_at
 from vsc.compiler.parser.types import TYPE_NAMES
 from vsc.compiler.passes.connectors import connector_kinds
-from vsc.compiler.passes.options import OptionSpec
 from vsc.compiler.passes.windows import WINDOW_OPTIONS
 from vsc.compiler.source import Span
 from vsc.lsp.document import Document
 from vsc.lsp.hover import node_text
 from vsc.lsp.unfinished import Unfinished, read_unfinished
+from vsc.plan.connectors.facts import OptionSpec
 from vsc.plan.functions import AGGREGATES, FUNCTIONS, Function
 from vsc.plan.types import StructType
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from vsc.compiler.passes.clock import TOPOLOGY_OPTIONS
-from vsc.compiler.passes.connectors import Role, connector_options
-from vsc.compiler.passes.options import OptionSpec
+from vsc.compiler.passes.connectors import connector_options
 from vsc.compiler.passes.stores import VERSIONED_OPTIONS
 from vsc.compiler.passes.suppress import suppress_options
 from vsc.compiler.passes.windows import WINDOW_OPTIONS
 from vsc.compiler.syntax import LOST
+from vsc.plan.connectors.facts import OptionSpec, Role
 from vsc.plan.record import record
 
 __all__ = ["Unfinished", "read_unfinished"]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal as Choice
 
+from vsc.plan.connectors import facts_of
 from vsc.plan.expressions import Expr
 from vsc.plan.record import record
 from vsc.plan.types import DataType, quoted_name
@@ -95,7 +96,7 @@ class Connector:
     @property
     def newest_only(self) -> bool:
         """Whether a sink takes only the newest change of each key of a versioned table."""
-        return self.kind in ("delta", "iceberg", "jdbc") and not self.keeps_history
+        return facts_of(self.kind).newest_only and not self.keeps_history
 
     @property
     def partition_by(self) -> tuple[str, ...]:

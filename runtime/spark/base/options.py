@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from vsc.plan.connectors.facts import VARIABLE
 from vsc.plan.nodes import Connector, Node, Plan, Sink, Source
-from vsc.plan.settings import VARIABLE, problems
+from vsc.plan.settings import problems
 from vsc.runtime.errors import ConfigurationError, VscRuntimeError
 
 __all__ = ["Options", "refuse", "resolve_plan"]

@@ -93,9 +93,11 @@ class Memory(Connector):
 
 
 class Rate(Connector):
-    """Rows of a number and the time at which it was made: Spark's `rate`."""
+    """Rows of a number and the time at which it was made: Spark's `rate`, which makes them as time passes."""
 
     kind = "rate"
+    goes_on = True
+    restarts = "its numbers begin at 0 again"
 
     def check_source(self, node: Node, options: Options, default_local: bool) -> None:
         """Checks the rate and the columns."""

@@ -11,6 +11,7 @@ from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE, FileInput
+from vsc.runtime.spark.connectors.position import BEGINNING, SeenFiles, SourceNotes, refused_position
 from vsc.runtime.spark.connectors.refusals import RefusedRow
 from vsc.runtime.spark.connectors.spark_source import Input, SparkSource
 from vsc.runtime.spark.exchange.output import Output, written_columns
@@ -142,6 +143,12 @@ class Connector:
     """Whether its sink compares digests of the rows of an epoch that comes again."""
     spark_class: ClassVar[str | None] = None
     """The name of Spark's class for a source that is read as it grows; None if it does not matter."""
+    goes_on: ClassVar[bool] = False
+    """Whether an upgrade can write where its source goes on."""
+    restarts: ClassVar[str | None] = None
+    """What its source begins with after an upgrade, if not where it has stopped."""
+    positions: ClassVar[tuple[str, ...]] = (BEGINNING,)
+    """Where a user may have its source begin."""
     needs_input: ClassVar[bool] = False
     """Whether a query looks at what its source reads in each epoch, also if no source waits for another one."""
 
@@ -191,6 +198,26 @@ class Connector:
     def _input(self, source: SparkSource) -> Input | None:
         """As `input`, of a source that Spark reads as `spark_class`."""
         return None
+
+    def position_help(self, options: Options) -> str:
+        """What the position of a source may be."""
+        return f"{self.kind} can only be read from its {BEGINNING!r}"
+
+    def settled_position(self, node: Node, value: str) -> str:
+        """A position that a user gives, as `begin` takes it. PositionError if a source cannot have it."""
+        if value not in self.positions:
+            problem = f"{self.kind} has no position {value!r}"
+            raise refused_position(node, problem, self.position_help(Options.of_source(node)))
+        return value
+
+    def begin(self, notes: SourceNotes, position: str, there: SeenFiles) -> None:
+        """Notes where a source of a new checkpoint begins; `there` are the files that it would read."""
+
+    def go_on(self, notes: SourceNotes, options: Options, offset: str, read: SeenFiles) -> None:
+        """Notes that a source of a new checkpoint goes on at the `offset` that Spark has written in the old one; `read`
+        are the files that have been read, or taken."""
+        if self.is_snapshot(options):
+            notes.write_known(read)
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
         """Why a source that brought no row had none to bring, if that may be a mistake."""

@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
+from vsc.plan.connectors.files import FILE_OPTIONS
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Source
-from vsc.plan.settings import FILE_OPTIONS
 from vsc.runtime.spark.base.ddl import ddl, quoted
 from vsc.runtime.spark.base.hadoop import Files, logged_url
 from vsc.runtime.spark.base.options import Options

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vsc.plan.settings import CELL_TEXTS, cell_problems
+from vsc.plan.connectors.files import CELL_TEXTS, cell_problems
 from vsc.runtime.errors import SourceError
 from vsc.runtime.records import Int64s
 

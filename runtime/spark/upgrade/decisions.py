@@ -1,25 +1,21 @@
 """What an upgrade does with each source, store and sink, and when it has to be asked: decisions about stores, positions
-of sources (`--position SOURCE=POSITION`) and what these may be, by connector.
+of sources (`--position SOURCE=POSITION`).
 
-Works without Spark; Kafka is asked which offsets there are. Not for what is written of positions: that is `positions`.
+Works without Spark; a connector may ask its system for the positions that there are. Not for what is written of
+positions: that is `positions`.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from vsc.changes import Change, Verdict, decision
-from vsc.plan import Node, Plan
-from vsc.plan.offsets import offsets_help, offsets_problem
-from vsc.runtime.errors import ConfigurationError, PositionError, UpgradeError
+from vsc.plan import Plan
+from vsc.runtime.errors import ConfigurationError, UpgradeError
 from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.connectors.kafka.client import offset_ranges
+from vsc.runtime.spark.connectors.registry import connector_of
 
-__all__ = ["NOW", "check_decided", "check_placed", "covered", "remarks", "settled_positions"]
-
-BEGINNING, NOW = "beginning", "now"
-_EARLIEST, _LATEST = -2, -1
+__all__ = ["check_decided", "check_placed", "covered", "remarks", "settled_positions"]
 
 
 def check_decided(changes: Sequence[Change], reset: Collection[str], accept: Collection[str]) -> None:
@@ -84,68 +80,18 @@ def check_placed(changes: Sequence[Change], plan: Plan, given: Mapping[str, str]
             raise ConfigurationError(f"--position {name}: unknown source", f"the sources are {', '.join(sources)}")
     for change in changes:
         if change.kind == "source" and change.verdict is Verdict.MOVED and change.name not in given:
+            options = Options.of_source(sources[change.name])
             raise UpgradeError(
                 f"source {change.name} (line {change.line}): {change.reason}",
-                f"say where it begins with --position {change.name}=POSITION: {_forms(sources[change.name])}",
+                f"say where it begins with --position {change.name}=POSITION: "
+                f"{connector_of(options.connector.kind).position_help(options)}",
             )
 
 
 def settled_positions(resolved: Plan, given: Mapping[str, str]) -> dict[str, str]:
     """The positions by source; a Kafka position is an offset for each partition. PositionError for an invalid one."""
-    return {node.name: _settled(node, given[node.name]) for node in resolved.sources if node.name in given}
-
-
-def _settled(node: Node, value: str) -> str:
-    kind = node.source.connector.kind
-    if kind == "kafka":
-        return _offsets(node, value)
-    if value not in ((BEGINNING, NOW) if kind == "files" else (BEGINNING,)):
-        raise _refused(node, f"{kind} has no position {value!r}", _forms(node))
-    return value
-
-
-def _forms(node: Node) -> str:
-    """What a source's position may be."""
-    kind = node.source.connector.kind
-    if kind == "kafka":
-        topic = str(dict(node.source.connector.options)["topic"])
-        return offsets_help(topic)
-    if kind == "files":
-        return f"{NOW!r} takes all files that are there for read, {BEGINNING!r} reads them"
-    return f"{kind} can only be read from its {BEGINNING!r}"
-
-
-def _offsets(node: Node, value: str) -> str:
-    """The offset of each partition, as Spark's JSON."""
-    options = Options.of_source(node)
-    topic = options.text("topic")
-    problem = offsets_problem(value, topic, "--position")
-    if problem is not None:
-        raise _refused(node, problem, offsets_help(topic))
-    ranges = offset_ranges(options)
-    if value in ("earliest", "latest"):
-        wanted = dict.fromkeys(ranges, _EARLIEST if value == "earliest" else _LATEST)
-    else:
-        wanted = {int(partition): offset for partition, offset in json.loads(value)[topic].items()}
-    problem = next(_misfits(topic, wanted, ranges), None)
-    if problem is not None:
-        there = "; ".join(f"{number}: {low} to {high}" for number, (low, high) in sorted(ranges.items()))
-        raise _refused(node, problem, f"give each partition an offset that it has: {there}")
-    ends = {n: {_EARLIEST: low, _LATEST: high} for n, (low, high) in ranges.items()}
-    return json.dumps({topic: {str(n): ends[n].get(wanted[n], wanted[n]) for n in sorted(wanted)}})
-
-
-def _misfits(topic: str, wanted: Mapping[int, int], ranges: Mapping[int, tuple[int, int]]) -> Iterator[str]:
-    for number, offset in wanted.items():
-        if number not in ranges:
-            yield f"the topic {topic!r} has no partition {number}"
-        elif offset >= 0 and not ranges[number][0] <= offset <= ranges[number][1]:
-            low, high = ranges[number]
-            yield f"partition {number} of the topic {topic!r} has the offsets {low} to {high}, {offset} is outside"
-    for number in ranges:
-        if number not in wanted:
-            yield f"partition {number} of the topic {topic!r} has no offset"
-
-
-def _refused(node: Node, problem: str, help: str) -> PositionError:
-    return PositionError(f"source {node.name} (line {node.line}): {problem}", help)
+    return {
+        node.name: connector_of(node.source.connector.kind).settled_position(node, given[node.name])
+        for node in resolved.sources
+        if node.name in given
+    }

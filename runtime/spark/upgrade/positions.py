@@ -1,16 +1,6 @@
 """Where the sources of a new checkpoint go on: Spark's own notes of it, written before a query begins.
 
-What Spark itself keeps under ``sources/N`` of a checkpoint says where source N begins (0 is the control source, then
-the sources in the order of the plan; the same in Spark 4.1 to 4.3):
-
-* files, and what is taken into the checkpoint once: a log of the files that have been handed out. The new one's first
-  entry has them all, each with the number of a batch that there is not, `KNOWN`: Spark takes note of the files and does
-  not read them again.
-* Kafka: the offsets at which it begins; Spark begins new partitions at their beginning.
-* Iceberg: the same, in a file of Iceberg's own.
-
-A position that the user gives is written in the same way: files that are to count as read as if they had been handed
-out, offsets as the first ones. Where nothing is written, a source begins at its beginning.
+What these notes are, each connector knows: `connectors.position` and `Connector.go_on`.
 """
 
 from __future__ import annotations
@@ -18,20 +8,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import unquote
 
 from vsc.plan import Node, Plan
 from vsc.runtime.errors import UpgradeError
 from vsc.runtime.spark.base.hadoop import Files
-from vsc.runtime.spark.checkpoint.spark_logs import KNOWN, SparkLogs
-from vsc.runtime.spark.upgrade.decisions import NOW
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
+from vsc.runtime.spark.connectors.connector import Connector
+from vsc.runtime.spark.connectors.position import NOW, SourceNotes
+from vsc.runtime.spark.connectors.registry import connector_of
 
 __all__ = ["Position", "positions", "write_positions"]
 
 _NOTHING = "-"
 """What Spark writes for a source that it has not read yet."""
-_KINDS = ("files", "kafka", "iceberg", "rate")
-"""How sources are read that can go on; one of rate makes its rows as time passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +42,14 @@ class Position:
     given: str | None = None
 
     @property
-    def kind(self) -> str:
-        """How Spark reads it."""
-        return "files" if self.keeps else self.node.source.connector.kind
+    def connector(self) -> Connector:
+        """What reads it."""
+        return connector_of(self.node.source.connector.kind)
 
     @property
     def keeps(self) -> bool:
         """Whether it reads what was taken into the checkpoint once."""
-        connector = self.node.source.connector
-        return connector.keeps_history or connector.kind == "jdbc"
+        return self.connector.is_snapshot(Options.of_source(self.node))
 
     def __str__(self) -> str:
         """For people."""
@@ -68,8 +59,8 @@ class Position:
             return f"source {name}{known}: begins at {_begins(self.given)}"
         if self.offset == _NOTHING:
             return f"source {name}{known}: nothing has been read of it yet"
-        if self.kind == "rate":
-            return f"source {name}{known}: its numbers begin at 0 again"
+        if self.connector.restarts is not None:
+            return f"source {name}{known}: {self.connector.restarts}"
         return f"source {name}{known}: goes on at {_shown(self.offset)}"
 
 
@@ -91,10 +82,10 @@ def positions(
         elif placed is not None:
             found.append(Position(node, None, number, number, _NOTHING, placed))
     for one in found:
-        if one.given is None and one.kind not in _KINDS:
+        if one.given is None and not (one.keeps or one.connector.goes_on):
             raise UpgradeError(
-                f"source {one.node.name} (line {one.node.line}) reads from {one.kind}, whose position vsc cannot carry "
-                "over yet",
+                f"source {one.node.name} (line {one.node.line}) reads from {one.connector.kind}, whose position vsc "
+                "cannot carry over yet",
                 f"start with a new checkpoint; or --position {one.node.name}=beginning reads everything again",
             )
     return found
@@ -106,11 +97,9 @@ def write_positions(
     """Writes them into the new checkpoint, with what sources have taken into the old one. `there` lists the files of a
     source: the URL of each, and when it was changed, in ms."""
     for one in found:
-        if one.given == NOW:
-            _write_known(one, new, there(one.node))
-        elif one.given is not None and one.kind == "kafka":
-            _write_offsets(one, new, json.loads(one.given))
-        elif one.given is None and one.before is not None:
+        if one.given is not None:
+            one.connector.begin(SourceNotes(new, one.number), one.given, partial(there, one.node))
+        elif one.before is not None:
             _go_on(one, one.before, old, new)
 
 
@@ -119,17 +108,9 @@ def _go_on(one: Position, before: Node, old: Files, new: Files) -> None:
     was, now = (f"vsc/sources/{node.source.rank}" for node in (before, one.node))
     if one.keeps and old.exists(was):
         old.copy(was, new, now)
-    if one.offset == _NOTHING:
-        return
-    if one.kind == "files":
-        _write_known(one, new, _read_files(one, old, new, now))
-    elif one.kind == "kafka":
-        topics = str(dict(one.node.source.connector.options)["topic"]).split(",")
-        known = {topic: offsets for topic, offsets in json.loads(one.offset).items() if topic in topics}
-        if known:
-            _write_offsets(one, new, known)
-    elif one.kind == "iceberg":
-        new.write(f"sources/{one.number}/offsets/0", one.offset)
+    if one.offset != _NOTHING:
+        read = partial(_read_files, one, old, new, now)
+        one.connector.go_on(SourceNotes(new, one.number), Options.of_source(one.node), one.offset, read)
 
 
 def _read_files(one: Position, old: Files, new: Files, kept: str) -> Iterator[tuple[str, int]]:
@@ -138,15 +119,6 @@ def _read_files(one: Position, old: Files, new: Files, kept: str) -> Iterator[tu
     for entry in map(json.loads, SparkLogs(old).read_files(str(one.was), int(json.loads(one.offset)["logOffset"]))):
         path = entry["path"]
         yield here[unquote(path).rpartition("/")[2]] if one.keeps else (path, entry["timestamp"])
-
-
-def _write_known(one: Position, new: Files, files: Iterable[tuple[str, int]]) -> None:
-    lines = (json.dumps({"path": p, "timestamp": t, "batchId": KNOWN}, separators=(",", ":")) for p, t in files)
-    new.write(f"sources/{one.number}/0", "\n".join(["v1", *lines]))
-
-
-def _write_offsets(one: Position, new: Files, offsets: object) -> None:
-    new.write(f"sources/{one.number}/0", f"\0v1\n{json.dumps(offsets)}")  # the first byte is for Spark 2.1
 
 
 def _begins(given: str) -> str:

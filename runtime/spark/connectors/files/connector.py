@@ -29,6 +29,7 @@ from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, orc_fi
 from vsc.runtime.spark.connectors.files.epoch_files import MARK, EpochFiles
 from vsc.runtime.spark.connectors.files.missing_columns import look_at_columns
 from vsc.runtime.spark.connectors.files.text_rows import check_text, text_reader, text_rows
+from vsc.runtime.spark.connectors.position import BEGINNING, NOW, SeenFiles, SourceNotes
 from vsc.runtime.spark.exchange.output import Output
 from vsc.runtime.spark.exchange.tally import Tally
 from vsc.runtime.spark.formats.source_columns import CORRUPT, RowReader
@@ -52,6 +53,8 @@ class FilesConnector(Connector):
 
     kind = "files"
     spark_class = FILE_SOURCE
+    goes_on = True
+    positions = (BEGINNING, NOW)
     digests = True
 
     def check_source(self, node: Node, options: Options, default_local: bool) -> None:
@@ -101,6 +104,19 @@ class FilesConnector(Connector):
         """A message if no file has data, otherwise None."""
         path = options.text("path")
         return None if Files(spark, path).has_data() else f"there are no files in {path!r}"
+
+    def position_help(self, options: Options) -> str:
+        """The beginning, or what comes from now on."""
+        return f"{NOW!r} takes all files that are there for read, {BEGINNING!r} reads them"
+
+    def begin(self, notes: SourceNotes, position: str, there: SeenFiles) -> None:
+        """From now on, all files that are there count as read."""
+        if position == NOW:
+            notes.write_known(there)
+
+    def go_on(self, notes: SourceNotes, options: Options, offset: str, read: SeenFiles) -> None:
+        """The files that have been read are not read again."""
+        notes.write_known(read)
 
     def check_sink(self, options: Options) -> None:
         """Refuses unknown formats."""

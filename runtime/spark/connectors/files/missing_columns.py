@@ -26,8 +26,8 @@ from pyspark.sql import DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
 from vsc.plan import expressions
+from vsc.plan.connectors.files import of_files
 from vsc.plan.nodes import Column, Node
-from vsc.plan.settings import of_files
 from vsc.plan.types import STRING
 from vsc.runtime.errors import MissingColumnError
 from vsc.runtime.expressions.json_data import json_values

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from vsc.plan.connectors.files import of_files
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Source
-from vsc.plan.settings import of_files
 from vsc.plan.types import STRING, ArrayType, MapType, StructType
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.base.ddl import ddl

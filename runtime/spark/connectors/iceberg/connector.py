@@ -22,6 +22,7 @@ from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.jars import ICEBERG
 from vsc.runtime.spark.connectors.lake.connector import LakeConnector
 from vsc.runtime.spark.connectors.lake.table import LakeTable, declared, identifier
+from vsc.runtime.spark.connectors.position import SeenFiles, SourceNotes
 from vsc.runtime.spark.formats.source_columns import PART
 
 __all__ = ["Iceberg", "IcebergTable"]
@@ -89,6 +90,14 @@ class Iceberg(LakeConnector):
     spark_class = "SparkMicroBatchStream"
     table = IcebergTable
     parses = True
+    goes_on = True
+
+    def go_on(self, notes: SourceNotes, options: Options, offset: str, read: SeenFiles) -> None:
+        """At the snapshot; a history has been taken."""
+        if self.is_snapshot(options):
+            notes.write_known(read)
+        else:
+            notes.write("offsets/0", offset)  # a file of Iceberg's own
 
     def _check_stream(self, node: Node, options: Options) -> None:
         if node.source.timestamp is None:

@@ -7,6 +7,8 @@ time.
 
 from __future__ import annotations
 
+import json
+
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -22,7 +24,9 @@ from vsc.runtime.spark.connectors.jars import KAFKA
 from vsc.runtime.spark.connectors.kafka.client import PREFIX, check_topic, is_empty
 from vsc.runtime.spark.connectors.kafka.input import KafkaInput
 from vsc.runtime.spark.connectors.kafka.layout import Part, layout
+from vsc.runtime.spark.connectors.kafka.position import settled_offsets, write_offsets
 from vsc.runtime.spark.connectors.kafka.texts import texts_reader
+from vsc.runtime.spark.connectors.position import SeenFiles, SourceNotes
 from vsc.runtime.spark.connectors.spark_source import Input, SparkSource
 from vsc.runtime.spark.formats.source_columns import (
     BAD,
@@ -55,6 +59,7 @@ class Kafka(Connector):
     kind = "kafka"
     spark_class = "KafkaMicroBatchStream"
     needs_input = True
+    goes_on = True
 
     def check_source(self, node: Node, options: Options, default_local: bool) -> None:
         """Refuses formats and options that cannot be, and a topic that cannot be read."""
@@ -80,6 +85,25 @@ class Kafka(Connector):
         """What reads keys and values in JSON."""
         columns = node.source.columns
         return texts_reader(layout(options, node, columns, "read"), columns)
+
+    def position_help(self, options: Options) -> str:
+        """Offsets."""
+        return offsets_help(options.text("topic"))
+
+    def settled_position(self, node: Node, value: str) -> str:
+        """An offset for each partition."""
+        return settled_offsets(node, value)
+
+    def begin(self, notes: SourceNotes, position: str, there: SeenFiles) -> None:
+        """At these offsets."""
+        write_offsets(notes, json.loads(position))
+
+    def go_on(self, notes: SourceNotes, options: Options, offset: str, read: SeenFiles) -> None:
+        """At the offsets of topics that are still read."""
+        topics = options.text("topic").split(",")
+        known = {topic: offsets for topic, offsets in json.loads(offset).items() if topic in topics}
+        if known:
+            write_offsets(notes, known)
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
         """That the topic is empty."""

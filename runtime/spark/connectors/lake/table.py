@@ -19,8 +19,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from vsc.plan.connectors.lake import TABLE_NAME
 from vsc.plan.nodes import Node
-from vsc.plan.settings import TABLE_NAME
 from vsc.plan.types import DataType
 from vsc.runtime.errors import LakeChangeError, LakeStorageError, LakeTableError, VscRuntimeError
 from vsc.runtime.spark.base.ddl import ddl, quoted

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from vsc.extras import required
-from vsc.plan.settings import HOST, PARAMETERS, URL
+from vsc.plan.connectors.postgres import HOST, PARAMETERS, URL
 from vsc.runtime.errors import DatabaseError
 from vsc.runtime.spark.base.options import Options
 

@@ -24,7 +24,7 @@ SINK = "sink s to noop ();\n"
 @pytest.fixture(autouse=True)
 def ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {0: (3, 7), 1: (0, 0)}
-    monkeypatch.setattr("vsc.runtime.spark.upgrade.decisions.offset_ranges", lambda options: found)
+    monkeypatch.setattr("vsc.runtime.spark.connectors.kafka.position.offset_ranges", lambda options: found)
 
 
 @pytest.mark.parametrize(

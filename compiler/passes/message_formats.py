@@ -1,4 +1,4 @@
-"""Checks that Kafka records can hold the columns of a node, in the given formats and with the given options."""
+"""Checks that messages, with a key and a value, can hold the columns of a node, in the given formats and options."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.columns import types_in
-from vsc.compiler.passes.connectors import Role
 from vsc.compiler.source import Span
 from vsc.plan import Column, Schema
+from vsc.plan.connectors.facts import Role
 from vsc.plan.types import STRING, DataType, MapType, StructType, parse_type
 
-__all__ = ["check_kafka"]
+__all__ = ["check_messages"]
 
 _HEADERS = (parse_type("array<struct<key:string,value:binary>>"), parse_type("map<string,binary>"))
 _AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -22,7 +22,7 @@ _OF_FORMAT = {"schema": "format", "schema_id": "format", "key_schema": "key_form
 Options = Mapping[str, str | int | float | bool]
 
 
-def check_kafka(
+def check_messages(
     options: Options, places: Mapping[str, Span], node: str, schema: Schema, role: Role
 ) -> Iterator[Finding]:
     """Columns that do not fit (VSC508, VSC513), and options (VSC514). `places` are the spans of the options' values."""

@@ -1,0 +1,130 @@
+"""Facts of a kind of connector: their defaults, which each kind overrides in its own file.
+
+The compiler and the runtime read these facts instead of knowing the connectors by name. Not for what only Spark can do
+with a connector: that is `vsc.runtime.spark.connectors`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, NamedTuple
+from typing import Literal as Choice
+
+from vsc.plan.record import record
+from vsc.plan.types import DataType
+
+__all__ = [
+    "MAX_AHEAD", "VARIABLE", "WITH_TIMESTAMP", "ConnectorFacts", "OptionSpec", "Problem", "Role", "Scalar", "Values",
+    "Wrong", "written",
+]  # fmt: skip
+
+Role = Choice["source", "sink"]
+Scalar = str | int | float | bool
+Values = Mapping[str, Scalar]
+"""Options by name, as written: a text may hold variables."""
+Wrong = tuple[str, str] | None
+"""What is wrong with an option, and what to do; None if nothing is."""
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""A variable inside a text."""
+
+
+@record
+class OptionSpec:
+    """What an option takes: its type, for a string possibly one of `choices`; messages show the literal `example`.
+
+    Null and the word ``none`` are only valid for "duration or none", the text ``any`` only for "whole number or 'any'".
+    "columns" are names in parentheses.
+    """
+
+    type: Choice[
+        "duration", "duration or none", "string", "whole number", "whole number or 'any'", "true or false", "columns"
+    ]
+    example: str
+    choices: tuple[str, ...] = ()
+
+
+WITH_TIMESTAMP = OptionSpec("true or false", "true")
+MAX_AHEAD = OptionSpec("duration or none", "1 day")
+
+
+class Problem(NamedTuple):
+    """An option that cannot be as it is. `of_value` is false if it is the option itself that cannot be."""
+
+    option: str
+    quoted: bool
+    of_value: bool
+    message: str
+    help: str
+
+
+def written(value: Scalar) -> str:
+    """A value as text."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class ConnectorFacts:
+    """The facts of one kind; by default it can be read and written, and takes Spark's options.
+
+    Options: `options` are vsc's own. `required` are needed, and one of `either` (`either_help` says what to add). Some
+    apply only to a source, a sink, the sink of a stream, or a table. `main` is what a value without a name most likely
+    is. If it `takes_spark`, quoted options go on to Spark, but for those in `own_names` (in lower case): vsc has its
+    own for them. `flags` of Spark are true or false, `sizes` may have a unit. `client`: how options of the system's
+    client begin, and what it is called.
+
+    Rows: a source has only the columns that it `provides`, if any. `flat` formats hold no arrays, maps or structs.
+    Without a timestamp clause, rows are valid from `untimed` on; an empty text means that each has a time of its own.
+    The sink of a table `adds` columns. If it is `newest_only`, such a sink takes only the newest change of each key of
+    a versioned table.
+    """
+
+    kind: ClassVar[str]
+    options: ClassVar[Mapping[str, OptionSpec]] = {}
+    required: ClassVar[tuple[str, ...]] = ()
+    either: ClassVar[tuple[str, ...]] = ()
+    either_help: ClassVar[str] = ""
+    roles: ClassVar[tuple[Role, ...]] = ("source", "sink")
+    source_only: ClassVar[tuple[str, ...]] = ()
+    sink_only: ClassVar[tuple[str, ...]] = ()
+    stream_sink_only: ClassVar[tuple[str, ...]] = ()
+    table_only: ClassVar[tuple[str, ...]] = ()
+    main: ClassVar[str] = ""
+    takes_spark: ClassVar[bool] = True
+    own_names: ClassVar[Mapping[str, str]] = {}
+    flags: ClassVar[frozenset[str]] = frozenset()
+    sizes: ClassVar[frozenset[str]] = frozenset()
+    client: ClassVar[tuple[str, str] | None] = None
+    provides: ClassVar[Mapping[str, DataType]] = {}
+    flat: ClassVar[tuple[str, ...]] = ()
+    untimed: ClassVar[str] = ""
+    adds: ClassVar[tuple[str, ...]] = ()
+    newest_only: ClassVar[bool] = False
+
+    def timeless(self, spark: Values) -> str | None:
+        """What a source reads, if its rows have no time at all; None if they have. `spark` are Spark's options."""
+        return None
+
+    def wrong_value(self, name: str, value: str) -> Wrong:
+        """What is wrong with the text of an option of vsc's own."""
+        return None
+
+    def wrong_name(self, role: Role, name: str, options: Values) -> Wrong:
+        """What is wrong with an option of Spark, whatever its value; `options` are vsc's own."""
+        return None
+
+    def wrong_word(self, name: str, value: str) -> Wrong:
+        """What is wrong with the value of an option of Spark, in lower case, for a source."""
+        return None
+
+    def wrong_together(self, role: Role, options: Values, spark: Values) -> Iterator[Problem]:
+        """What is wrong with several options taken together."""
+        return iter(())
+
+    def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str] | None:
+        """Where it reads or writes: what names the system, and the option that names the place in it; None for none."""
+        return None
+
+    def position(self, part: str, offset: int) -> dict[str, str | int]:
+        """Where a row was read: the source partition, and its place in it."""
+        return {"file": part, "row": offset} if part else {"row": offset}

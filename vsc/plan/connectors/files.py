@@ -1,0 +1,132 @@
+"""Facts of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from vsc.plan.connectors.facts import (
+    MAX_AHEAD,
+    VARIABLE,
+    WITH_TIMESTAMP,
+    ConnectorFacts,
+    OptionSpec,
+    Problem,
+    Role,
+    Scalar,
+    Values,
+    Wrong,
+    written,
+)
+
+__all__ = [
+    "CELL_OPTIONS", "CELL_TEXTS", "FILE_OPTIONS", "LINE_OPTIONS", "TEXT_FORMATS", "FilesFacts", "cell_problems",
+    "of_files",
+]  # fmt: skip
+
+TEXT_FORMATS = frozenset(("timestampformat", "dateformat"))
+"""Spark's options, in lower case, for how times are written."""
+FILE_OPTIONS = frozenset(
+    ("maxfilespertrigger", "maxbytespertrigger", "latestfirst", "filenameonly", "maxfileage", "cleansource",
+     "sourcearchivedir", "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup",
+     "ignoremissingfiles")
+)  # fmt: skip
+"""Spark's options, in lower case, that say which files are read, not how."""
+LINE_OPTIONS = frozenset(("linesep", "multiline"))
+"""Spark's options for JSON, in lower case, that say where records end."""
+CELL_OPTIONS = frozenset(("sep", "delimiter", "quote", "escape", "nullvalue", "header", "linesep"))
+"""Spark's options for CSV that are honoured, in lower case; those of Spark's file source go on to Spark."""
+CELL_TEXTS = {r"\t": "\t", r"\n": "\n", r"\r": "\r", r"\r\n": "\r\n"}
+"""What a topology's text, which has no escapes of its own, can only say like this; Spark reads ``\\t`` so as well."""
+
+_OF_TEXT: Mapping[Scalar | None, frozenset[str]] = {"csv": CELL_OPTIONS, "json": LINE_OPTIONS}
+_BAD_ROWS = frozenset(("mode", "columnnameofcorruptrecord", "badrecordspath", "ignorecorruptfiles"))
+
+
+class FilesFacts(ConnectorFacts):
+    """Files in a folder."""
+
+    kind = "files"
+    options: ClassVar[Mapping[str, OptionSpec]] = {
+        "path": OptionSpec("string", "'data/payments'"),
+        "format": OptionSpec("string", "'json'", ("parquet", "json", "csv", "orc")),
+        "with_timestamp": WITH_TIMESTAMP,
+        "append": OptionSpec("true or false", "true"),
+        "partition_by": OptionSpec("columns", "(country, day)"),
+        "time_zone": OptionSpec("string", "'Europe/Berlin'"),
+        "missing_columns": OptionSpec("string", "'null'", ("error", "null")),
+        "max_ahead": MAX_AHEAD,
+    }
+    required = ("path", "format")
+    source_only = ("time_zone", "missing_columns", "max_ahead")
+    sink_only = ("append", "partition_by")
+    stream_sink_only = ("with_timestamp",)
+    main = "path"
+    own_names: ClassVar[Mapping[str, str]] = {"path": "path", "paths": "path", "format": "format"}
+    flat = ("csv",)
+    untimed = "the time its file was written"
+    adds = ("_change", "_timestamp")
+
+    def wrong_name(self, role: Role, name: str, options: Values) -> Wrong:
+        """Of a source, options that lose rows, and those that its format does not take."""
+        lower, form = name.lower(), options.get("format")
+        if role == "sink":
+            return None
+        if lower in _BAD_ROWS:
+            return (
+                f"'{name}' would lose rows without a word",
+                f"remove '{name}': what happens to rows that cannot be read is said by `vsc run --on-bad-row`",
+            )
+        if form not in _OF_TEXT or of_files(name) or lower in (known := _OF_TEXT[form] | TEXT_FORMATS | FILE_OPTIONS):
+            return None
+        return (
+            f"vsc does not support the option '{name}' for {str(form).upper()}",
+            "those it can are " + ", ".join(sorted(known)),
+        )
+
+    def wrong_word(self, name: str, value: str) -> Wrong:
+        """What becomes of files that have been read."""
+        if name.lower() == "cleansource" and value.lower() not in ("off", "delete", "archive"):
+            return f"'{name}' cannot be '{value}'", "write 'off', 'archive' or 'delete'"
+        return None
+
+    def wrong_together(self, role: Role, options: Values, spark: Values) -> Iterator[Problem]:
+        """How the CSV files of a source are written."""
+        return cell_problems(spark) if role == "source" and options.get("format") == "csv" else iter(())
+
+    def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+        """The folder."""
+        return (self.kind,), "path"
+
+
+def of_files(name: str) -> bool:
+    """Whether an option of Spark says which files are read, or is one of Hadoop's for their file system."""
+    return name.lower() in FILE_OPTIONS or "." in name
+
+
+def cell_problems(spark: Values) -> Iterator[Problem]:
+    """What is wrong with the options that say how a CSV file is written."""
+    found = {name.lower(): (name, _written_out(value)) for name, value in spark.items()}
+    for name, least in (("sep", 1), ("delimiter", 1), ("quote", 0), ("escape", 0)):
+        written, value = found.get(name, (name, None))
+        if value is not None and not (least <= len(value) <= 1 and value.isascii() and value not in ("\n", "\r")):
+            yield Problem(written, True, True, f"'{written}' is a single ASCII character, not {value!r}",
+                          f"write one, such as `'{written}' = ';'`")  # fmt: skip
+    separator = found.get("sep", found.get("delimiter"))
+    if separator is not None and separator[1] is not None:
+        others = [found.get("quote", ("", '"'))[1], found.get("escape", ("", ""))[1]]
+        if separator[1] in others:
+            message = f"{separator[1]!r} cannot separate cells and quote or escape as well"
+            yield Problem(separator[0], True, True, message, "choose another character for one of them")
+    name, ends = found.get("linesep", ("", "\n"))
+    if ends not in (None, "\n", "\r", "\r\n"):
+        yield Problem(name, True, True, f"'{name}' is '\\n', '\\r' or '\\r\\n' for CSV, not {ends!r}",
+                      f"write `'{name}' = '\\n'`")  # fmt: skip
+    name, header = found.get("header", ("", None))
+    if header is not None and header.lower() != "true":
+        yield Problem(name, True, True, "CSV columns go by the header, it cannot be switched off", f"remove '{name}'")
+
+
+def _written_out(value: Scalar) -> str | None:
+    text = written(value)
+    return None if VARIABLE.search(text) else CELL_TEXTS.get(text, text)

@@ -1,0 +1,117 @@
+"""Facts of Kafka."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+from vsc.plan.connectors.facts import (
+    MAX_AHEAD,
+    VARIABLE,
+    WITH_TIMESTAMP,
+    ConnectorFacts,
+    OptionSpec,
+    Role,
+    Values,
+    Wrong,
+)
+
+__all__ = ["KafkaFacts"]
+
+_PREFIX = "kafka."
+_SPLITS = frozenset(("minpartitions", "maxrecordsperpartition"))
+_SETS = frozenset(
+    ("kafka.key.deserializer", "kafka.value.deserializer", "kafka.key.serializer", "kafka.value.serializer",
+     "kafka.enable.auto.commit", "kafka.interceptor.classes")
+)  # fmt: skip
+"""What neither Spark nor vsc lets be set."""
+_GUARANTEES = frozenset(
+    ("kafka.transactional.id", "kafka.enable.idempotence", "kafka.acks", "kafka.request.required.acks",
+     "kafka.max.in.flight.requests.per.connection", "kafka.max.in.flight", "kafka.group.id")
+)  # fmt: skip
+_OF_SPARK = frozenset(
+    ("maxoffsetspertrigger", "minoffsetspertrigger", "maxtriggerdelay", "failondataloss",
+     "kafkaconsumer.polltimeoutms", "fetchoffset.numretries", "fetchoffset.retryintervalms", "groupidprefix")
+)  # fmt: skip
+"""The options of Spark, in lower case, that a source takes beside Kafka's own."""
+_SERVER = re.compile(r"(?:\w+://)?[^\s,;/]+")
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_ISOLATION = ("read_committed", "read_uncommitted")
+_SCHEMA_ID = OptionSpec("whole number or 'any'", "1")
+
+
+class KafkaFacts(ConnectorFacts):
+    """Topics of Kafka."""
+
+    kind = "kafka"
+    options: ClassVar[Mapping[str, OptionSpec]] = {
+        "bootstrap_servers": OptionSpec("string", "'localhost:9092'"),
+        "topic": OptionSpec("string", "'payments'"),
+        "format": OptionSpec("string", "'json'", ("json", "avro", "string")),
+        "key_format": OptionSpec("string", "'string'", ("string", "json", "avro", "none")),
+        "headers": OptionSpec("string", "'headers'"),
+        "schema": OptionSpec("string", "'payments.avsc'"),
+        "schema_id": _SCHEMA_ID,
+        "key_schema": OptionSpec("string", "'payments-key.avsc'"),
+        "key_schema_id": _SCHEMA_ID,
+        "starting_offsets": OptionSpec("string", "'earliest'"),
+        "group": OptionSpec("string", "'payments'"),
+        "max_ahead": MAX_AHEAD,
+        "with_timestamp": WITH_TIMESTAMP,
+    }
+    required = ("bootstrap_servers", "topic", "format")
+    source_only = ("starting_offsets", "group", "max_ahead")
+    stream_sink_only = ("with_timestamp",)
+    main = "topic"
+    own_names: ClassVar[Mapping[str, str]] = {
+        "subscribe": "topic", "subscribepattern": "topic", "assign": "topic", "topic": "topic",
+        "kafka.bootstrap.servers": "bootstrap_servers", "startingoffsets": "starting_offsets",
+        "includeheaders": "headers", "kafka.auto.offset.reset": "starting_offsets",
+    }  # fmt: skip
+    client = (_PREFIX, "Kafka's client")
+
+    def wrong_value(self, name: str, value: str) -> Wrong:
+        """Names of topics, and lists of brokers."""
+        value = VARIABLE.sub("x", value)
+        if name == "topic" and (not _TOPIC.fullmatch(value) or value in (".", "..")):
+            return f"'{value}' is not a name for a topic", "a topic's name is made of letters, digits, `.`, `_` and `-`"
+        if name == "bootstrap_servers" and not all(_SERVER.fullmatch(one.strip()) for one in value.split(",")):
+            return f"`{name}` is not a list of brokers", f"write `{name} = 'HOST:PORT, HOST:PORT'`"
+        return None
+
+    def wrong_name(self, role: Role, name: str, options: Values) -> Wrong:
+        """Options that would break an order or a guarantee, and those that are not Kafka's."""
+        lower = name.lower()
+        if role == "source" and lower in _SPLITS:
+            return (
+                f"'{name}' would split a topic partition between tasks, and its order would be lost",
+                "remove it; 'maxOffsetsPerTrigger' bounds an epoch",
+            )
+        if role == "sink" and lower in _GUARANTEES:
+            return f"vsc sets '{name}' itself, to write each result once", f"remove '{name}'"
+        if lower in _SETS:
+            return f"'{name}' cannot be set: Kafka's records are read and written as bytes", f"remove '{name}'"
+        of_spark = _OF_SPARK if role == "source" else frozenset[str]()
+        if lower in of_spark or name.startswith(_PREFIX):
+            return None
+        help = f"Kafka's own options begin with '{_PREFIX}'"
+        return f"'{name}' is not an option of a Kafka {role}", help + (
+            f"; Spark's are {', '.join(sorted(of_spark))}" if of_spark else ""
+        )
+
+    def wrong_word(self, name: str, value: str) -> Wrong:
+        """Which records are read."""
+        if name.lower() == "kafka.isolation.level" and value not in _ISOLATION:
+            return f"'{name}' cannot be '{value}'", "write 'read_committed' or 'read_uncommitted'"
+        return None
+
+    def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+        """The topic, in the cluster of these brokers."""
+        servers = sorted(server.strip() for server in options["bootstrap_servers"].split(","))
+        return (self.kind, *servers), "topic"
+
+    def position(self, part: str, offset: int) -> dict[str, str | int]:
+        """Topic, partition and offset; the name of a source partition is `TOPIC-PARTITION`."""
+        topic, _, partition = part.rpartition("-")
+        return {"topic": topic, "partition": int(partition), "offset": offset}

@@ -1,0 +1,112 @@
+"""Facts of tables of Delta Lake and of Iceberg."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+from vsc.plan.connectors.facts import (
+    MAX_AHEAD,
+    VARIABLE,
+    WITH_TIMESTAMP,
+    ConnectorFacts,
+    OptionSpec,
+    Role,
+    Values,
+    Wrong,
+    written,
+)
+
+__all__ = ["TABLE_NAME", "DeltaFacts", "IcebergFacts"]
+
+TABLE_NAME = re.compile(r"[^.`]+|`(?:[^`]|``)+`")
+"""A part of the name of a lake table."""
+_FEED = "readchangefeed"
+_HISTORY = {
+    "history": OptionSpec("string", "'scd2'", ("scd2",)),
+    "valid_from": OptionSpec("string", "'valid_from'"),
+    "valid_to": OptionSpec("string", "'valid_to'"),
+}
+
+
+class LakeFacts(ConnectorFacts):
+    """What both have in common. `shown` is a source's name; `of_spark` are the options of Spark, in lower case, that
+    one takes."""
+
+    options: ClassVar[Mapping[str, OptionSpec]] = {
+        "path": OptionSpec("string", "'data/payments'"),
+        "table": OptionSpec("string", "'payments'"),
+        "create": OptionSpec("true or false", "true"),
+        **_HISTORY,
+        "max_ahead": MAX_AHEAD,
+        "with_timestamp": WITH_TIMESTAMP,
+    }
+    either = ("path", "table")
+    either_help = "add `path`, its folder, or `table`, its name in a catalog"
+    source_only = ("max_ahead",)
+    sink_only = ("create",)
+    stream_sink_only = ("with_timestamp",)
+    table_only = tuple(_HISTORY)
+    main = "path"
+    newest_only = True
+    shown: ClassVar[str]
+    of_spark: ClassVar[frozenset[str]]
+
+    def wrong_value(self, name: str, value: str) -> Wrong:
+        """Names of tables."""
+        value = VARIABLE.sub("x", value)
+        if name == "table" and ".".join(TABLE_NAME.findall(value)) != value:
+            return f"'{value}' is not the name of a table", "write TABLE, SCHEMA.TABLE or CATALOG.SCHEMA.TABLE"
+        return None
+
+    def wrong_name(self, role: Role, name: str, options: Values) -> Wrong:
+        """Of a sink, properties of a table that is not created; of a source, options that it does not take."""
+        if role == "sink":
+            if options.get("create", False) is not False and options["create"] != "false":
+                return None
+            message = f"quoted options are properties of a table that is created, such as '{name}'"
+            return message, "add create = true, or remove them"
+        if "history" in options:
+            return f"'{name}' has no effect: a history is read once, whole", f"remove '{name}'"
+        if name.lower() not in self.of_spark:
+            known = ", ".join(sorted(self.of_spark))
+            return f"'{name}' is not an option of {self.shown} source", f"those that there are: {known}"
+        return None
+
+    def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+        """The folder, or the table of a catalog."""
+        return ((self.kind,), "path") if "path" in options else ((self.kind, "table"), "table")
+
+
+class DeltaFacts(LakeFacts):
+    """Tables of Delta Lake."""
+
+    kind = "delta"
+    shown = "a Delta"
+    flags = frozenset((_FEED, "ignoredeletes", "ignorechanges", "skipchangecommits"))
+    sizes = frozenset(("maxbytespertrigger",))
+    of_spark = frozenset(
+        (_FEED, "startingversion", "startingtimestamp", "maxfilespertrigger", "maxbytespertrigger",
+         "ignoredeletes", "ignorechanges", "skipchangecommits", "excluderegex", "failondataloss")
+    )  # fmt: skip
+
+    def timeless(self, spark: Values) -> str | None:
+        """Rows of the change feed have the time of their commit."""
+        feed = {name.lower(): written(value).lower() for name, value in spark.items()}.get(_FEED)
+        return "a Delta table, without its change feed," if feed == "false" else None
+
+
+class IcebergFacts(LakeFacts):
+    """Tables of Iceberg."""
+
+    kind = "iceberg"
+    shown = "an Iceberg"
+    of_spark = frozenset(
+        ("stream-from-timestamp", "streaming-skip-delete-snapshots", "streaming-skip-overwrite-snapshots",
+         "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch")
+    )  # fmt: skip
+
+    def timeless(self, spark: Values) -> str:
+        """They have none."""
+        return "an Iceberg table"

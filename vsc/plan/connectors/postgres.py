@@ -1,0 +1,91 @@
+"""Facts of tables of PostgreSQL, which topologies call `jdbc`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+from vsc.plan.connectors.facts import (
+    MAX_AHEAD,
+    VARIABLE,
+    WITH_TIMESTAMP,
+    ConnectorFacts,
+    OptionSpec,
+    Role,
+    Values,
+    Wrong,
+)
+
+__all__ = ["HOST", "PARAMETERS", "URL", "PostgresFacts"]
+
+URL = re.compile(r"jdbc:postgresql:(?://(?P<hosts>[^/?]*)/?)?(?P<database>[^?/]*)(?:\?(?P<parameters>.*))?")
+"""A database, as PostgreSQL's JDBC driver takes it."""
+HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*)(?::(?P<port>\d{1,5}))?")
+PARAMETERS = {
+    "user": "user", "password": "password", "sslmode": "sslmode", "sslrootcert": "sslrootcert", "sslcert": "sslcert",
+    "sslkey": "sslkey", "sslpassword": "sslpassword", "channelbinding": "channel_binding",
+    "applicationname": "application_name", "connecttimeout": "connect_timeout", "options": "options",
+    "gssencmode": "gssencmode", "kerberosservername": "krbsrvname", "currentschema": "currentSchema",
+}  # fmt: skip
+"""The driver's parameters, in lower case, and what libpq calls them."""
+_POSTGRES = "jdbc:postgresql:"
+
+
+class PostgresFacts(ConnectorFacts):
+    """Tables of PostgreSQL."""
+
+    kind = "jdbc"
+    options: ClassVar[Mapping[str, OptionSpec]] = {
+        "url": OptionSpec("string", "'jdbc:postgresql://localhost/db'"),
+        "table": OptionSpec("string", "'payments'"),
+        "create": OptionSpec("true or false", "true"),
+        "max_ahead": MAX_AHEAD,
+        "with_timestamp": WITH_TIMESTAMP,
+    }
+    required = ("url", "table")
+    source_only = ("max_ahead",)
+    sink_only = ("create",)
+    stream_sink_only = ("with_timestamp",)
+    main = "url"
+    untimed = "time zero"
+    newest_only = True
+
+    def wrong_value(self, name: str, value: str) -> Wrong:
+        """The URL."""
+        return _url(value) if name == "url" else None
+
+    def wrong_name(self, role: Role, name: str, options: Values) -> Wrong:
+        """Parameters of the connection that vsc does not support."""
+        return _parameter(name)
+
+    def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+        """The table, in the database."""
+        return (self.kind, options["url"].partition("?")[0]), "table"
+
+
+def _url(url: str) -> tuple[str, str] | None:
+    """What is wrong with the URL of a database. No message shows it: it may hold a password."""
+    known = VARIABLE.split(url)[0]
+    if known != url:
+        wrong = not (known.startswith(_POSTGRES) or _POSTGRES.startswith(known))
+    else:
+        wrong = URL.fullmatch(url) is None
+    if wrong:
+        help = "write url = 'jdbc:postgresql://HOST:PORT/DATABASE'; of databases vsc knows PostgreSQL alone"
+        return "the url is not one of PostgreSQL", help
+    matched = URL.fullmatch(url)
+    if matched is None or known != url:
+        return None
+    if not all(HOST.fullmatch(one) for one in (matched["hosts"] or "").split(",")):
+        return "the url has a host that cannot be read", "write HOST or HOST:PORT"
+    names = [pair.partition("=")[0] for pair in (matched["parameters"] or "").split("&") if pair]
+    return next((problem for name in names if (problem := _parameter(name)) is not None), None)
+
+
+def _parameter(name: str) -> tuple[str, str] | None:
+    """What is wrong with a parameter of a connection to a database, whatever its value."""
+    if name.lower() in PARAMETERS:
+        return None
+    help = "remove it (vsc connects with libpq, not with the JDBC driver); it knows " + ", ".join(sorted(PARAMETERS))
+    return f"vsc does not support the connection parameter '{name}'", help
