@@ -106,7 +106,7 @@ class StageNodes:
 
         def placed(lost: Lost) -> tuple[Order, Int64s]:
             if lost.at is None or not self._stage.id:
-                return order.take(lost.cause), lost.cause
+                return order.take(lost.cause), batch.number(lost.cause)
             return batch.order_of(lost.at)
 
         return StageResult((*batches, *letters_of(self._letters, losses.found, origins, placed)), losses.metrics)
@@ -169,6 +169,7 @@ class StageBatch:
         clock: InputClock | None,
     ) -> None:
         self._routes, self.losses, self.order, self.clock = routes, losses, order, clock
+        self._numbers = None if stage.id else _numbers(order.offset)
         self._nodes = {name: plan.node(name) for name in stage.nodes}
         self.flows: dict[str, Flow] = {}
         stored = [n for n in self._nodes.values() if n.store is not None and stage.id]  # stage 0 keeps nothing
@@ -235,7 +236,11 @@ class StageBatch:
         if self.clock is not None:
             return self.clock.order_of(at)
         cause = self._routes.cause(at)
-        return self.order.take(cause), cause
+        return self.order.take(cause), self.number(cause)
+
+    def number(self, cause: Int64s) -> Int64s:
+        """Numbers of causes: rows of a source at one place, in stage 0, are one cause of all records that they give."""
+        return cause if self._numbers is None else self._numbers[cause]
 
     def roots(self, at: Moments) -> Int64s:
         """For each event the number of its source record, or of what time has released on its way."""
@@ -248,3 +253,9 @@ class StageBatch:
         numbers = np.empty(len(at), dtype=np.int64)
         numbers[sorting] = np.cumsum(found)
         return numbers
+
+
+def _numbers(offsets: Int64s) -> Int64s | None:
+    """The number of each row's place in its source partition; None if no place has several rows."""
+    begins = np.append(True, offsets[1:] != offsets[:-1])[: len(offsets)]
+    return None if begins.all() else np.cumsum(begins, dtype=np.int64) - 1

@@ -21,7 +21,8 @@ Broken = Callable[[int], tuple[str | None, str | None]]
 
 @dataclass(frozen=True, slots=True)
 class SourceRows:
-    """Rows of one source partition, by ascending offset.
+    """Rows of one source partition, by ascending offset. Rows of one offset, such as those of a change of a key, are
+    records of one cause, in this order.
 
     `columns` are those of the declaration, in its order, with the Arrow types of their column types. `record_time`: the
     record's own time in ms (Kafka's, a file's, the caller's), None if the connector has none. `deleted`: the row has no

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,25 @@ def test_floors_times_and_keeps_a_running_maximum(plan: Plan) -> None:
     later = task.process("s", stream(["a", "b"], [1, 2], [0, 9000]), result.clock)
     assert dict(later.batches)["s"].order.time.tolist() == [7, 9]
     assert later.clock == 9
+
+
+@pytest.mark.parametrize(
+    ("observe", "places"),
+    [
+        (frozenset(), {"s": [1, 2, 1, 2], "j#rekey": [3, 4, 3]}),
+        (frozenset({"f"}), {"f": [1, 3, 2], "s": [2, 4, 1, 3], "j#rekey": [5, 6, 4]}),
+    ],
+)
+def test_rows_of_one_offset_are_records_of_one_cause(
+    plan: Plan, observe: frozenset[str], places: dict[str, list[int]]
+) -> None:
+    rows = replace(stream(["a", "b", "c", "d"], [2, 2, 1, 2], [5000, 5000, 6000, 6000]), offsets=np.array([7, 7, 8, 8]))
+    found = {name: batch.order for name, batch in batches(plan, "s", rows, observe).items()}
+    assert {name: (order.path[:, 0] % MOVED).tolist() for name, order in found.items()} == places
+    assert {name: (order.path[:, 0] // MOVED).tolist() for name, order in found.items()} == {
+        name: [int(name == "j#rekey")] * len(of) for name, of in places.items()
+    }
+    assert found["s"].offset.tolist() == [7, 7, 8, 8]
 
 
 def test_a_call_without_usable_rows_keeps_the_clock(plan: Plan) -> None:
