@@ -21,7 +21,7 @@ _LOADED = (
     "vsc.runtime.spark.stages.later_stage",
     "vsc.runtime.spark.stages.later_stage_processor",
     "vsc.runtime.spark.stages.stage_zero",
-    "vsc.runtime.spark.formats.json_lines",
+    "vsc.runtime.spark.formats.text_lines",
     "vsc.runtime.spark.formats.csv",
     "vsc.runtime.spark.formats.parquet_files",
     "vsc.runtime.spark.connectors.kafka.texts",

@@ -23,12 +23,12 @@ from vsc.plan.nodes import Column
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, StructType
 from vsc.runtime.expressions.json_data import Inexact, data_reader, json_values
 from vsc.runtime.expressions.json_text import compact
-from vsc.runtime.records import Int64s
 from vsc.runtime.spark.formats.misfits import misfit, shown
+from vsc.runtime.spark.formats.text_rows import TextRows
 from vsc.runtime.text_columns import dates_of, timestamps_of
 from vsc.runtime.values import arrow_type, text_bytes, to_array
 
-__all__ = ["NOT_TEXT", "JsonReader", "JsonRows"]
+__all__ = ["NOT_TEXT", "JsonReader"]
 
 NOT_TEXT = "it is not UTF-8 text"
 """What is wrong with bytes that are not text."""
@@ -49,16 +49,6 @@ _YEARS = (-62_135_596_800, 253_402_300_799)
 
 
 @dataclass(frozen=True)
-class JsonRows:
-    """Rows, each from the text at its place in `places`. `problems`: why one cannot be read; `texts`: what it was."""
-
-    columns: list[pa.Array]
-    places: Int64s
-    problems: pa.Array
-    texts: pa.Array
-
-
-@dataclass(frozen=True)
 class JsonReader:
     """Reads texts as `columns`. Times without an offset are of `zone`.
 
@@ -71,20 +61,20 @@ class JsonReader:
     whole: bool = False
     bare: bool = False
 
-    def read(self, texts: pa.Array) -> JsonRows:
+    def read(self, texts: pa.Array) -> TextRows:
         """The rows of texts, which are bytes, none of them null."""
         if self.bare and len(self.columns) == 1:
             texts = _wrapped(texts, self.columns[0].name)
         parts = list(self._parts(texts, 0))
         columns = [pa.concat_arrays([part.columns[i] for part in parts]) for i in range(len(self.columns))]
         problems, raw = (pa.concat_arrays([getattr(part, name) for part in parts]) for name in ("problems", "texts"))
-        return JsonRows(columns, np.concatenate([part.places for part in parts]), problems, raw)
+        return TextRows(columns, np.concatenate([part.places for part in parts]), problems, raw)
 
-    def _parts(self, texts: pa.Array, first: int) -> Iterator[JsonRows]:
+    def _parts(self, texts: pa.Array, first: int) -> Iterator[TextRows]:
         columns = self._at_once(texts)
         if columns is not None:
             nothing = pa.nulls(len(texts), pa.string())
-            yield JsonRows(columns, np.arange(first, first + len(texts)), nothing, nothing)
+            yield TextRows(columns, np.arange(first, first + len(texts)), nothing, nothing)
         elif len(texts) <= _FEW or not all(_can_be_exact(column.type) for column in self.columns):
             yield self._one_by_one(texts, first)
         else:
@@ -141,7 +131,7 @@ class JsonReader:
 
     # ------------------------------------------------------------------------------------------------- one by one
 
-    def _one_by_one(self, texts: pa.Array, first: int) -> JsonRows:
+    def _one_by_one(self, texts: pa.Array, first: int) -> TextRows:
         readers = [data_reader(column.type, self.zone) for column in self.columns]
         nothing: tuple[Any, ...] = (None,) * len(readers)
         rows: list[tuple[Any, ...]] = []
@@ -156,7 +146,7 @@ class JsonReader:
                 raw.append(text)
         values = zip(*rows, strict=True) if rows else [()] * len(readers)
         columns = [to_array(list(column), c.type) for column, c in zip(values, self.columns, strict=True)]
-        return JsonRows(
+        return TextRows(
             columns, np.array(places, np.int64), pa.array(problems, pa.string()), pa.array(raw, pa.string())
         )
 

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from vsc.plan.connectors import FACTS
 from vsc.plan.nodes import Node, Sink
 from vsc.plan.types import STRING
 from vsc.runtime.errors import SinkError, SourceError
@@ -33,12 +34,13 @@ from vsc.runtime.spark.connectors.position import BEGINNING, NOW, SeenFiles, Sou
 from vsc.runtime.spark.exchange.output import Output
 from vsc.runtime.spark.exchange.tally import Tally
 from vsc.runtime.spark.formats.source_columns import CORRUPT, RowReader
+from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
 from vsc.runtime.spark.formats.zones import check_zone
 
 __all__ = ["FilesConnector"]
 
-_FORMATS = ("parquet", "json", "csv", "orc")
-_TEXT = ("json", "csv")
+_FORMATS = FACTS["files"].options["format"].choices
+_TEXT = ("csv", *TEXT_FORMATS)
 _FORMATS_HELP = "the formats are " + ", ".join(_FORMATS)
 _PLACE = "_vsc_place"
 """The place of a row in its task."""
@@ -88,7 +90,7 @@ class FilesConnector(Connector):
         if not found:
             raise _missing(options, path)
         if options.text("format") in _TEXT:
-            return text_rows(spark, node.source, options, CORRUPT in read)
+            return text_rows(spark, node, options, CORRUPT in read)
         if parquet_files(spark, node.source, options, read) is not None:
             return file_paths(spark, node.source, options)
         return file_rows(spark, node.source, options, read)
@@ -97,7 +99,7 @@ class FilesConnector(Connector):
         """What reads lines of text, and parquet files that are on this machine; all others Spark reads."""
         form = options.text("format")
         if form in _TEXT:
-            return text_reader(node.source, options, CORRUPT in read)
+            return text_reader(node, options, CORRUPT in read)
         return (orc_files if form == "orc" else parquet_files)(spark, node.source, options, read)
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:

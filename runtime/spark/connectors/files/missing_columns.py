@@ -36,11 +36,12 @@ from vsc.runtime.spark.base.hadoop import is_local, local_path
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.formats.csv import CsvCells
 from vsc.runtime.spark.formats.csv_dialect import CsvDialect
+from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
 
 __all__ = ["LOOKED_FILES", "look_at_columns"]
 
 LOOKED_FILES = 100
-_LINES = {"json": 1000, "csv": 100}
+_LINES = {"csv": 100, **dict.fromkeys(TEXT_FORMATS, 1000)}
 """How many of the first lines of a file are looked at."""
 _PLAIN = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
 """Ends of names of files that are not compressed: where such a file is local, it is read without a job of Spark's."""
@@ -75,7 +76,7 @@ def _tell(node: Node, options: Options, missing: list[str], there: list[str], fi
     names = ", ".join(f"'{name}'" for name in missing)
     what = f"{options.place}: there is no column {names} in {where}"
     error = MissingColumnError(f"{what}. {_there(missing, near, there)}", _help(near))
-    lenient = options.text("format") == "json" and options.get("missing_columns") != "error"
+    lenient = options.text("format") in TEXT_FORMATS and options.get("missing_columns") != "error"
     if not lenient or unused or needed & set(missing):
         raise error
     _log.warning(f"{what}: null until a row has it")
@@ -146,7 +147,7 @@ class _SourceFiles:
         try:
             if self._format == "csv":
                 return self._header(file)
-            if self._format == "json" and not self._own:
+            if self._format in TEXT_FORMATS and not self._own:
                 return self._keys(file)
             if self._format == "parquet" and is_local(file, default=False):
                 return set(pq.read_schema(local_path(file)).names)
@@ -184,7 +185,7 @@ class _SourceFiles:
             for value in chain.from_iterable(one if isinstance(one, list) else [one] for one in values):
                 if isinstance(value, dict):
                     objects += 1
-                    found |= value.keys()
+                    found.update(TEXT_FORMATS[self._format].names(value))
         return found if objects else None
 
 

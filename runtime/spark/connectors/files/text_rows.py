@@ -1,4 +1,4 @@
-"""The rows of text files, JSON and CSV: Spark finds the files and reads their lines, the workers read what they say.
+"""The rows of files of text, such as JSON and CSV: Spark finds the files and reads their lines, the workers read them.
 
 Guarantees: those of `file_rows`. Only what is written in a format that a source declares (`timestampFormat`,
 `dateFormat`) is read by Spark once more: Java knows its patterns.
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from vsc.plan.connectors.files import of_files
 from vsc.plan.nodes import Column as DeclaredColumn
-from vsc.plan.nodes import Source
+from vsc.plan.nodes import Node, Source
 from vsc.plan.types import STRING, ArrayType, MapType, StructType
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.base.ddl import ddl
@@ -22,9 +22,10 @@ from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.file_rows import file_metadata, loaded
 from vsc.runtime.spark.formats.csv import CsvCells
 from vsc.runtime.spark.formats.csv_dialect import CsvDialect
-from vsc.runtime.spark.formats.json_lines import JsonLines
-from vsc.runtime.spark.formats.json_rows import JsonReader
 from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, PART, START, TIME
+from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
+from vsc.runtime.spark.formats.text_lines import TextLines
+from vsc.runtime.spark.formats.text_rows import Wanted
 from vsc.runtime.spark.formats.zones import declared_zone, timestamp_in_zone
 
 __all__ = ["check_text", "text_reader", "text_rows"]
@@ -49,20 +50,22 @@ def check_text(source: Source, options: Options) -> None:
                 )
 
 
-def text_reader(source: Source, options: Options, raw: bool) -> CsvCells | JsonLines | None:
+def text_reader(node: Node, options: Options, raw: bool) -> CsvCells | TextLines | None:
     """What reads the lines of `text_rows`; None if these are rows already. `raw`: unreadable rows come with their
     text."""
-    return None if _formatted(source, options) else _reader(source, source.columns, options, raw)
+    source = node.source
+    return None if _formatted(source, options) else _reader(node, source.columns, options, raw)
 
 
-def text_rows(spark: SparkSession, source: Source, options: Options, raw: bool) -> DataFrame:
+def text_rows(spark: SparkSession, node: Node, options: Options, raw: bool) -> DataFrame:
     """The lines of a source's files, each with the file that it is from; the rows, if the source declares formats."""
+    source = node.source
     lines = _lines(spark, source, options)
     formatted = _formatted(source, options)
     if not formatted:
         return lines
     columns = tuple(replace(c, type=STRING) if c.name in formatted else c for c in source.columns)
-    reader = _reader(source, columns, options, True)
+    reader = _reader(node, columns, options, True)
     types: list[tuple[str, object]] = [(f"_vsc_column_{i}", c.type) for i, c in enumerate(columns)]
     types += [(PART, "string"), (START, "bigint"), *([(TIME, "bigint")] if source.timestamp is None else [])]
     rows = lines.mapInArrow(reader, ddl([*types, (BAD, "string"), (CORRUPT, "string")]))
@@ -79,10 +82,12 @@ def _formatted(source: Source, options: Options) -> frozenset[str]:
     return frozenset(column.name for column in source.columns if str(column.type) in types)
 
 
-def _reader(source: Source, columns: tuple[DeclaredColumn, ...], options: Options, raw: bool) -> CsvCells | JsonLines:
+def _reader(node: Node, columns: tuple[DeclaredColumn, ...], options: Options, raw: bool) -> CsvCells | TextLines:
+    source = node.source
     others, zone = (PART, START, *([TIME] if source.timestamp is None else [])), declared_zone(options)
-    if options.text("format") == "json":
-        return JsonLines(JsonReader(columns, zone), others, columns != source.columns)
+    if (form := options.text("format")) in TEXT_FORMATS:
+        wanted = Wanted(columns, frozenset(c.name for c in node.schema.key), zone)
+        return TextLines(TEXT_FORMATS[form].reader(wanted, options), others, columns != source.columns)
     return CsvCells(columns, CsvDialect.of(options.spark, options.place), options.place, others, texts=raw, zone=zone)
 
 

@@ -13,6 +13,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from vsc.plan.connectors import FACTS
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Node, Sink
 from vsc.plan.offsets import offsets_help, offsets_problem
@@ -39,6 +40,7 @@ from vsc.runtime.spark.formats.source_columns import (
     VALUE,
     RowReader,
 )
+from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
 
 __all__ = ["Kafka"]
 
@@ -49,8 +51,6 @@ _DEFAULTS = {
 }
 """An epoch is bounded; what a transaction has not committed is not there; and Spark, which asks the broker for the
 offsets of a partition with each poll, polls seldom: unless the source says otherwise."""
-_FORMATS = ("json", "string", "avro")
-_KEY_FORMATS = ("string", "json", "avro", "none")
 
 
 class Kafka(Connector):
@@ -82,9 +82,10 @@ class Kafka(Connector):
             raise
 
     def reader(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> RowReader | None:
-        """What reads keys and values in JSON."""
+        """What reads keys and values that are texts."""
         columns = node.source.columns
-        return texts_reader(layout(options, node, columns, "read"), columns)
+        key = frozenset(c.name for c in node.schema.key)
+        return texts_reader(layout(options, node, columns, "read"), columns, key, options)
 
     def position_help(self, options: Options) -> str:
         """Offsets."""
@@ -130,8 +131,8 @@ class Kafka(Connector):
 
 def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:
     """Raises an `error` for formats that are unknown."""
-    for name, known in (("format", _FORMATS), ("key_format", _KEY_FORMATS)):
-        given = options.get(name)
+    for name in ("format", "key_format"):
+        given, known = options.get(name), FACTS["kafka"].options[name].choices
         if given is not None and given not in known:
             raise error(
                 f"{options.place} has {name} {given!r}, which this version of vsc does not know for Kafka",
@@ -143,20 +144,20 @@ def _rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
     columns = node.source.columns
     record = layout(options, node, columns, "read")
     headers = [] if record.headers is None else [_headers(record.headers).alias("of_headers")]
-    texts = _records(spark, options).select(
+    records = _records(spark, options).select(
         F.col("value").isNull().alias(DELETED), *map(F.col, ("key", "value", "partition", "offset", "timestamp")),
-        *(_texts(part).alias(f"of_{part.name}") for part in record.parts if part.form != "json"), *headers,
+        *(_texts(part).alias(f"of_{part.name}") for part in record.parts if part.form not in TEXT_FORMATS), *headers,
     )  # fmt: skip
     place = {c.name: _value(part, c) for part in record.parts for c in part.columns}
     if record.headers is not None:
         place[record.headers.name] = F.col("of_headers")
-    in_json = {"key": KEY, "value": VALUE}
-    return texts.select(
+    texts_of = {"key": KEY, "value": VALUE}
+    return records.select(
         *(place[c.name].alias(c.name) for c in columns),
         _part(options.text("topic")).alias(PART), F.col("offset").alias(OFFSET),
         F.unix_millis("timestamp").alias(TIME), F.col(DELETED),
         F.coalesce(*map(_problem, record.parts)).alias(BAD),
-        *(F.col(part.name).alias(in_json[part.name]) for part in record.parts if part.form == "json"),
+        *(F.col(part.name).alias(texts_of[part.name]) for part in record.parts if part.form in TEXT_FORMATS),
     )  # fmt: skip
 
 
@@ -172,14 +173,14 @@ def _texts(part: Part) -> Column:
 
 def _value(part: Part, column: DeclaredColumn) -> Column:
     """A column of a part; null where it is still to be read."""
-    if part.form == "json":
+    if part.form in TEXT_FORMATS:
         return F.lit(None).cast(str(column.type))
     return F.col(f"of_{part.name}") if part.avro is None else F.col(f"of_{part.name}")[column.name]
 
 
 def _problem(part: Part) -> Column:
     """Why the bytes of a part cannot be read, if it has to be said here."""
-    if part.form == "json":
+    if part.form in TEXT_FORMATS:
         return F.lit(None).cast("string")
     found = F.col(f"of_{part.name}")
     if part.avro is not None:

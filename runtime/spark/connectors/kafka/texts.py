@@ -1,4 +1,4 @@
-"""Keys and values of Kafka's records in JSON: their texts, which Spark hands to a worker, as the declared columns."""
+"""Keys and values of Kafka's records that are texts, such as JSON: Spark hands them to a worker, which makes rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.nodes import Column
+from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.layout import Layout, Part
-from vsc.runtime.spark.formats.json_rows import NOT_TEXT, JsonReader, JsonRows
+from vsc.runtime.spark.formats.json_rows import NOT_TEXT
 from vsc.runtime.spark.formats.misfits import shown
 from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, KEY, VALUE
+from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
+from vsc.runtime.spark.formats.text_rows import TextReader, TextRows, Wanted, with_own
 
 __all__ = ["KafkaTexts", "texts_reader"]
 
@@ -25,10 +28,10 @@ class _Texts:
     """The texts of one part, and the places of its columns among all that are declared."""
 
     part: str
-    reader: JsonReader
+    reader: TextReader
     places: tuple[int, ...]
 
-    def problems(self, texts: pa.Array, rows: JsonRows) -> pa.Array:
+    def problems(self, texts: pa.Array, rows: TextRows) -> pa.Array:
         """Why records cannot be read."""
         of_text = rows.problems
         if of_text.null_count == len(of_text):
@@ -47,7 +50,11 @@ class _Texts:
 @dataclass(frozen=True)
 class KafkaTexts:
     """For batches of the declared columns, `KEY` and `VALUE` as they apply, and others of `source_columns`: the same
-    with the columns that are in JSON, without the texts, but with that of a value that cannot be read in `CORRUPT`."""
+    with the columns that are in texts, without the texts, but with that of a value that cannot be read in `CORRUPT`.
+
+    A record is a row, also without a value; only if the format tells which rows are `deleted`, it may be any number of
+    rows, and is none without a value. Such a format has the key in the value.
+    """
 
     texts: tuple[_Texts, ...]
 
@@ -60,6 +67,10 @@ class KafkaTexts:
                 given = columns.pop(_TEXTS[texts.part])
                 rows = texts.reader.read(given.drop_null())
                 back = _places(given)
+                if rows.deleted is not None:
+                    of_rows = pa.array(np.flatnonzero(given.is_valid())[rows.places])
+                    columns = with_own({name: column.take(of_rows) for name, column in columns.items()}, rows)
+                    given, back = given.take(of_rows), pa.array(np.arange(len(of_rows)))
                 for place, column in zip(texts.places, rows.columns, strict=True):
                     columns[names[place]] = column.take(back)
                 problems = texts.problems(given.drop_null(), rows)
@@ -69,15 +80,16 @@ class KafkaTexts:
             yield pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
-def texts_reader(record: Layout, columns: Sequence[Column]) -> KafkaTexts | None:
-    """What reads the parts of a record that are in JSON; None if there is none."""
-    found = [_texts(part, columns) for part in record.parts if part.form == "json"]
+def texts_reader(record: Layout, columns: Sequence[Column], key: frozenset[str], options: Options) -> KafkaTexts | None:
+    """What reads the parts of a record that are texts; None if there is none. `key` are the names of key columns."""
+    found = [_texts(part, columns, key, options) for part in record.parts if part.form in TEXT_FORMATS]
     return KafkaTexts(tuple(found)) if found else None
 
 
-def _texts(part: Part, columns: Sequence[Column]) -> _Texts:
-    reader = JsonReader(part.columns, whole=True, bare=part.name == "key")
-    return _Texts(part.name, reader, tuple(columns.index(column) for column in part.columns))
+def _texts(part: Part, columns: Sequence[Column], key: frozenset[str], options: Options) -> _Texts:
+    wanted = Wanted(part.columns, key, whole=True, bare=part.name == "key")
+    places = tuple(columns.index(column) for column in part.columns)
+    return _Texts(part.name, TEXT_FORMATS[part.form].reader(wanted, options), places)
 
 
 def _places(given: pa.Array) -> pa.Array:

@@ -14,8 +14,8 @@ import pytest
 
 from vsc.plan.nodes import Column
 from vsc.plan.types import parse_type
-from vsc.runtime.spark.formats import json_rows
 from vsc.runtime.spark.formats.json_rows import JsonReader
+from vsc.runtime.spark.formats.text_rows import TextRows
 from vsc.runtime.texts import zone_of
 
 AT = datetime(2026, 1, 5, 8, 15, tzinfo=UTC)
@@ -177,7 +177,7 @@ def test_one_bad_record_costs_only_the_few_beside_it(monkeypatch: pytest.MonkeyP
     slow: list[int] = []
     one_by_one = JsonReader._one_by_one
 
-    def counted(self: JsonReader, texts: pa.Array, first: int) -> json_rows.JsonRows:
+    def counted(self: JsonReader, texts: pa.Array, first: int) -> TextRows:
         slow.append(len(texts))
         return one_by_one(self, texts, first)
 

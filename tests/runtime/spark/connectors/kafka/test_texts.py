@@ -6,19 +6,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from vsc.plan.nodes import Column
+from vsc.plan.nodes import Column, Connector
 from vsc.plan.types import BIGINT, INT, STRING, DecimalType
+from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.layout import Layout, Part
 from vsc.runtime.spark.connectors.kafka.texts import texts_reader
 from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, KEY, VALUE
 from vsc.runtime.values import arrow_type
 
+OPTIONS = Options("source 's' (line 1)", Connector("kafka"))
 X, ID, D = Column("x", INT), Column("id", BIGINT), Column("d", DecimalType(10, 2))
 
 
 def read(layout: Layout, columns: list[Column], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows of records that have these texts, and these columns already."""
-    reader = texts_reader(layout, columns)
+    reader = texts_reader(layout, columns, frozenset(), OPTIONS)
     assert reader is not None
     names = [f"_vsc_column_{i}" for i in range(len(columns))]
     arrays = [pa.array([row.get(c.name) for row in rows], arrow_type(c.type)) for c in columns]
@@ -59,7 +61,7 @@ def test_what_is_read_already_stays() -> None:
         {"k": "a", VALUE: b'{"x": 1}'},
         {"k": None, BAD: "its key is not UTF-8 text", VALUE: b'{"x": "y"}'},
     ]
-    reader = texts_reader(layout, [key, X])
+    reader = texts_reader(layout, [key, X], frozenset(), OPTIONS)
     assert reader is not None
     arrays = [pa.array(["a", None]), pa.nulls(2, pa.int32()), pa.array([row[VALUE] for row in rows], pa.binary()),
               pa.array([None, rows[1][BAD]])]  # fmt: skip
@@ -71,4 +73,5 @@ def test_what_is_read_already_stays() -> None:
 
 
 def test_records_without_json_need_no_reader() -> None:
-    assert texts_reader(Layout(None, Part("value", "string", (Column("v", STRING),), None), None), []) is None
+    layout = Layout(None, Part("value", "string", (Column("v", STRING),), None), None)
+    assert texts_reader(layout, [], frozenset(), OPTIONS) is None
