@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from vsc.plan.types import DecimalType
 
-__all__ = ["date_of", "decimal_of", "exact_decimal", "seconds_of", "timestamp_of", "zone_of"]
+__all__ = ["date_of", "decimal_of", "exact_decimal", "micros_of", "seconds_of", "timestamp_of", "zone_of"]
 
 _EDGES = "".join(map(chr, (*range(0x21), 0x7F)))
 """What may stand at both ends of a text: white space and control characters."""
@@ -54,12 +54,12 @@ def timestamp_of(text: str, zone: tzinfo = UTC) -> int:
     day, clock, fraction, offset = match.groups()
     local = datetime.fromisoformat(day if clock is None else f"{day}T{clock}")
     micros = (local - _EPOCH) // _MICROSECOND + int((fraction or "")[:6].ljust(6, "0"))
-    return _checked(micros - _ahead(local, offset, zone))
+    return micros_of(micros - _ahead(local, offset, zone))
 
 
 def seconds_of(count: int) -> int:
     """The microseconds since 1970 of a number of seconds. Raises ValueError outside of the years 1 to 9999."""
-    return _checked(count * _SECOND)
+    return micros_of(count * _SECOND)
 
 
 def decimal_of(text: str, type: DecimalType) -> Decimal:
@@ -106,7 +106,8 @@ def _ahead(local: datetime, offset: str | None, zone: tzinfo) -> int:
     return ahead_by if written[0] == "+" else -ahead_by
 
 
-def _checked(micros: int) -> int:
+def micros_of(micros: int) -> int:
+    """The number of microseconds, if it lies in the years 1 to 9999. Else it raises ValueError."""
     if not _FIRST <= micros <= _LAST:
         raise ValueError(str(micros))
     return micros

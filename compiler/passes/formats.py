@@ -37,6 +37,7 @@ def check_formats(
         findings.extend(_without_time(declaration, connector))
         if shape is not None:
             findings.extend(_not_provided(declaration, connector))
+            findings.extend(_of_table(declaration, connector))
             findings.extend(_format(connector, declaration.connector, declaration.name.text, shape.schema, "source"))
     for index, sink in enumerate(topology.sinks):
         shape, connector = shapes.get(sink.name.text), connectors.sinks.get(index)
@@ -49,7 +50,7 @@ def check_formats(
 
 
 def _untimed(source: syntax.SourceDecl, connector: Connector, stores: Stores) -> Iterator[Finding]:
-    clause, time = stores.clauses.get(source.name.text), facts_of(connector.kind).untimed
+    clause, time = stores.clauses.get(source.name.text), facts_of(connector.kind).untimed(dict(connector.options))
     if not time or source.timestamp is not None:
         return
     if clause is None or not clause.versioned or source.kind == "global table":
@@ -87,6 +88,17 @@ def _not_provided(source: syntax.SourceDecl, connector: Connector) -> Iterator[F
             known = " and ".join(f"`{one} {type}`" for one, type in provided.items())
             action, fix = f"declare {known}, or one of them", None
         yield Finding("VSC507", span, message, (Label(source.connector.kind.span, "this connector"),), action, fix)
+
+
+def _of_table(source: syntax.SourceDecl, connector: Connector) -> Iterator[Finding]:
+    """A stream of what are changes of a table."""
+    form, name = dict(connector.options).get("format"), code(named(source.name.text))
+    if source.kind == "stream" and form in facts_of(connector.kind).of_tables:
+        place = next(option.value.span for option in source.connector.options if option.name.text == "format")
+        yield Finding(
+            "VSC508", place, f"`{form}` brings the changes of a table, and {name} is a stream", (),
+            f"declare {name} as a table; `to_stream` makes a stream of its changes",
+        )  # fmt: skip
 
 
 def _format(

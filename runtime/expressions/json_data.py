@@ -36,7 +36,7 @@ from vsc.runtime.expressions.json_text import (
 from vsc.runtime.expressions.numbers import to_float32
 from vsc.runtime.texts import date_of, decimal_of, exact_decimal, seconds_of, timestamp_of
 
-__all__ = ["Inexact", "data_reader", "json_values"]
+__all__ = ["Inexact", "data_converter", "data_reader", "json_values"]
 
 
 class Inexact(Exception):
@@ -103,8 +103,14 @@ def json_values(text: str, exact: bool = False) -> list[Any]:
 def data_reader(type: DataType, zone: tzinfo = UTC) -> Callable[[Any], Any]:
     """The function from a value of `json_values`, not null, to an internal value. Times without an offset are those of
     `zone`. It raises ValueError for what does not fit."""
-    scalars: Scalars = {**SCALARS, **_EXACT, "timestamp": partial(_moment, zone)}
-    return converter(type, scalars, nullable, _exact_decimal)
+    return data_converter(type, {"timestamp": partial(_moment, zone)}, _exact_decimal)
+
+
+def data_converter(
+    type: DataType, scalars: Scalars, decimal: Callable[[Any, DecimalType], Decimal]
+) -> Callable[[Any], Any]:
+    """As `data_reader`, with rules of its own for some `scalars`, and for decimals."""
+    return converter(type, {**SCALARS, **_EXACT, **scalars}, nullable, decimal)
 
 
 def _exact_decimal(value: Any, type: DecimalType) -> Decimal:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from pyspark.sql import SparkSession
 
+from vsc.plan.connectors import facts_of
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.operators.source.read_columns import read_columns
@@ -48,6 +49,9 @@ def check_connectors(plan: Plan, default_local: bool = True) -> None:
     for node in plan.sources:
         options = Options.of_source(node)
         _known(options, SourceError, "reads from").check_source(node, options, default_local)
+        form, kind = options.get("format"), options.connector.kind
+        if node.kind == "stream" and form in facts_of(kind).of_tables:  # the compiler looks, unless a variable says so
+            raise SourceError(f"{options.place}: {form!r} brings the changes of a table", "declare it as a table")
     for sink in plan.sinks:
         options = Options.of_sink(sink)
         _known(options, SinkError, "writes to").check_sink(options)

@@ -74,9 +74,9 @@ class ConnectorFacts:
     client begin, and what it is called.
 
     Rows: a source has only the columns that it `provides`, if any. `flat` formats hold no arrays, maps or structs.
-    Without a timestamp clause, rows are valid from `untimed` on; an empty text means that each has a time of its own.
-    The sink of a table `adds` columns. If it is `newest_only`, such a sink takes only the newest change of each key of
-    a versioned table.
+    Formats `of_tables` bring changes of whole rows, with their keys, which only tables can be read from. The sink of a
+    table `adds` columns. If it is `newest_only`, such a sink takes only the newest change of each key of a versioned
+    table.
     """
 
     kind: ClassVar[str]
@@ -97,9 +97,13 @@ class ConnectorFacts:
     client: ClassVar[tuple[str, str] | None] = None
     provides: ClassVar[Mapping[str, DataType]] = {}
     flat: ClassVar[tuple[str, ...]] = ()
-    untimed: ClassVar[str] = ""
+    of_tables: ClassVar[tuple[str, ...]] = ()
     adds: ClassVar[tuple[str, ...]] = ()
     newest_only: ClassVar[bool] = False
+
+    def untimed(self, options: Values) -> str:
+        """From when on rows without a timestamp clause are valid; an empty text if each has a time of its own."""
+        return ""
 
     def timeless(self, spark: Values) -> str | None:
         """What a source reads, if its rows have no time at all; None if they have. `spark` are Spark's options."""

@@ -64,8 +64,11 @@ class FilesFacts(ConnectorFacts):
     main = "path"
     own_names: ClassVar[Mapping[str, str]] = {"path": "path", "paths": "path", "format": "format"}
     flat = ("csv",)
-    untimed = "the time its file was written"
     adds = ("_change", "_timestamp")
+
+    def untimed(self, options: Values) -> str:
+        """When their file was written; of changes, each has its own."""
+        return "" if options.get("format") in self.of_tables else "the time its file was written"
 
     def wrong_name(self, role: Role, name: str, options: Values) -> Wrong:
         """Of a source, options that lose rows, and those that its format does not take."""

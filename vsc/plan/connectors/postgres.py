@@ -48,8 +48,11 @@ class PostgresFacts(ConnectorFacts):
     sink_only = ("create",)
     stream_sink_only = ("with_timestamp",)
     main = "url"
-    untimed = "time zero"
     newest_only = True
+
+    def untimed(self, options: Values) -> str:
+        """That of the epoch."""
+        return "time zero"
 
     def wrong_value(self, name: str, value: str) -> Wrong:
         """The URL."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from vsc.plan.connectors import facts_of
 from vsc.plan.nodes import Column, Node
 from vsc.plan.types import STRING
 from vsc.runtime.errors import ConfigurationError
@@ -44,6 +45,8 @@ class Layout:
 def key_format(options: Options, key: Sequence[Column]) -> str:
     """How the key columns are kept in a record's key; 'none' if there are none, or if they are in its value."""
     given = options.get("key_format")
+    if options.get("format") in facts_of(options.connector.kind).of_tables:
+        return "none"
     if given is not None or not key:
         return "none" if given is None else str(given)
     return "string" if [column.type for column in key] == [STRING] else "json"
