@@ -119,10 +119,12 @@ def _pipe(driver: TopologyTestDriver, one: Sent) -> None:
         return
     key = json.loads(one.key)
     if value is None:
-        driver.delete("changes", key, timestamp=one.published)
-        return
-    after = value["after"] and {"rate": value["after"]["rate"]}
-    driver.pipe("changes", {**key, "op": value["op"], "after": after, "source": {"ts_ms": value["source"]["ts_ms"]}})
+        return  # a tombstone, which a source of change events leaves out
+    at = value["source"]["ts_ms"]
+    if value["after"] is None:
+        driver.delete("rates", key, timestamp=at)
+    else:
+        driver.pipe("rates", {**key, "rate": Decimal(value["after"]["rate"])}, timestamp=at)
 
 
 def test_a_verdict() -> None:

@@ -1,4 +1,4 @@
-"""The formats in which texts are rows, by name. Not CSV, of which a text alone is no row: its header is needed."""
+"""The formats in which texts are rows, by name. Not CSV: its texts need the header of their file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.formats.debezium import column_names, debezium_reader
 from vsc.runtime.spark.formats.json_rows import JsonReader
 from vsc.runtime.spark.formats.text_rows import TextReader, Wanted
 
@@ -25,4 +26,7 @@ def _json(wanted: Wanted, options: Options) -> TextReader:
     return JsonReader(wanted.columns, wanted.zone, wanted.whole, wanted.bare)
 
 
-TEXT_FORMATS: Mapping[str, TextFormat] = {"json": TextFormat(_json, lambda value: value)}
+TEXT_FORMATS: Mapping[str, TextFormat] = {
+    "json": TextFormat(_json, lambda value: value),
+    "debezium": TextFormat(debezium_reader, column_names),
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
+from vsc.plan.connectors.debezium import DEBEZIUM, DEBEZIUM_OPTIONS, debezium_problems
 from vsc.plan.connectors.facts import (
     MAX_AHEAD,
     VARIABLE,
@@ -39,7 +40,9 @@ CELL_OPTIONS = frozenset(("sep", "delimiter", "quote", "escape", "nullvalue", "h
 CELL_TEXTS = {r"\t": "\t", r"\n": "\n", r"\r": "\r", r"\r\n": "\r\n"}
 """What a topology's text, which has no escapes of its own, can only say like this; Spark reads ``\\t`` so as well."""
 
-_OF_TEXT: Mapping[Scalar | None, frozenset[str]] = {"csv": CELL_OPTIONS, "json": LINE_OPTIONS}
+_OF_TEXT: Mapping[Scalar | None, frozenset[str]] = {
+    "csv": CELL_OPTIONS | TEXT_FORMATS, "json": LINE_OPTIONS | TEXT_FORMATS, DEBEZIUM: LINE_OPTIONS,
+}  # fmt: skip
 _BAD_ROWS = frozenset(("mode", "columnnameofcorruptrecord", "badrecordspath", "ignorecorruptfiles"))
 
 
@@ -49,16 +52,18 @@ class FilesFacts(ConnectorFacts):
     kind = "files"
     options: ClassVar[Mapping[str, OptionSpec]] = {
         "path": OptionSpec("string", "'data/payments'"),
-        "format": OptionSpec("string", "'json'", ("parquet", "json", "csv", "orc")),
+        "format": OptionSpec("string", "'json'", ("parquet", "json", "csv", "orc", "debezium")),
         "with_timestamp": WITH_TIMESTAMP,
         "append": OptionSpec("true or false", "true"),
         "partition_by": OptionSpec("columns", "(country, day)"),
         "time_zone": OptionSpec("string", "'Europe/Berlin'"),
         "missing_columns": OptionSpec("string", "'null'", ("error", "null")),
+        **DEBEZIUM_OPTIONS,
         "max_ahead": MAX_AHEAD,
     }
     required = ("path", "format")
-    source_only = ("time_zone", "missing_columns", "max_ahead")
+    source_only = ("time_zone", "missing_columns", "max_ahead", *DEBEZIUM_OPTIONS)
+    of_tables = (DEBEZIUM,)
     sink_only = ("append", "partition_by")
     stream_sink_only = ("with_timestamp",)
     main = "path"
@@ -80,7 +85,7 @@ class FilesFacts(ConnectorFacts):
                 f"'{name}' would lose rows without a word",
                 f"remove '{name}': what happens to rows that cannot be read is said by `vsc run --on-bad-row`",
             )
-        if form not in _OF_TEXT or of_files(name) or lower in (known := _OF_TEXT[form] | TEXT_FORMATS | FILE_OPTIONS):
+        if form not in _OF_TEXT or of_files(name) or lower in (known := _OF_TEXT[form] | FILE_OPTIONS):
             return None
         return (
             f"vsc does not support the option '{name}' for {str(form).upper()}",
@@ -94,8 +99,10 @@ class FilesFacts(ConnectorFacts):
         return None
 
     def wrong_together(self, role: Role, options: Values, spark: Values) -> Iterator[Problem]:
-        """How the CSV files of a source are written."""
-        return cell_problems(spark) if role == "source" and options.get("format") == "csv" else iter(())
+        """How the CSV files of a source are written; options of change events."""
+        yield from debezium_problems(role, options)
+        if role == "source" and options.get("format") == "csv":
+            yield from cell_problems(spark)
 
     def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
         """The folder."""

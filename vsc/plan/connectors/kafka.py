@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
+from vsc.plan.connectors.debezium import DEBEZIUM, DEBEZIUM_OPTIONS, debezium_problems
 from vsc.plan.connectors.facts import (
     MAX_AHEAD,
     VARIABLE,
     WITH_TIMESTAMP,
     ConnectorFacts,
     OptionSpec,
+    Problem,
     Role,
     Values,
     Wrong,
@@ -48,7 +50,7 @@ class KafkaFacts(ConnectorFacts):
     options: ClassVar[Mapping[str, OptionSpec]] = {
         "bootstrap_servers": OptionSpec("string", "'localhost:9092'"),
         "topic": OptionSpec("string", "'payments'"),
-        "format": OptionSpec("string", "'json'", ("json", "avro", "string")),
+        "format": OptionSpec("string", "'json'", ("json", "avro", "string", "debezium")),
         "key_format": OptionSpec("string", "'string'", ("string", "json", "avro", "none")),
         "headers": OptionSpec("string", "'headers'"),
         "schema": OptionSpec("string", "'payments.avsc'"),
@@ -57,11 +59,13 @@ class KafkaFacts(ConnectorFacts):
         "key_schema_id": _SCHEMA_ID,
         "starting_offsets": OptionSpec("string", "'earliest'"),
         "group": OptionSpec("string", "'payments'"),
+        **DEBEZIUM_OPTIONS,
         "max_ahead": MAX_AHEAD,
         "with_timestamp": WITH_TIMESTAMP,
     }
     required = ("bootstrap_servers", "topic", "format")
-    source_only = ("starting_offsets", "group", "max_ahead")
+    source_only = ("starting_offsets", "group", "max_ahead", *DEBEZIUM_OPTIONS)
+    of_tables = (DEBEZIUM,)
     stream_sink_only = ("with_timestamp",)
     main = "topic"
     own_names: ClassVar[Mapping[str, str]] = {
@@ -105,6 +109,10 @@ class KafkaFacts(ConnectorFacts):
         if name.lower() == "kafka.isolation.level" and value not in _ISOLATION:
             return f"'{name}' cannot be '{value}'", "write 'read_committed' or 'read_uncommitted'"
         return None
+
+    def wrong_together(self, role: Role, options: Values, spark: Values) -> Iterator[Problem]:
+        """Options of change events."""
+        return debezium_problems(role, options)
 
     def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
         """The topic, in the cluster of these brokers."""
