@@ -327,6 +327,35 @@ def test_the_key_of_change_events_is_inside(capsys: pytest.CaptureFixture[str]) 
     assert "inspect it as a stream; then `rekey` it by coalesce(after.id, before.id) as id" in capsys.readouterr().err
 
 
+def _event(i: int, schema: bool) -> object:
+    """The `i`-th change of one of nine accounts, of which the last is deleted each time."""
+    row = {"account": f"acc-{i % 9}", "balance": "AeJA" if schema else "1234.56", "at": 1_772_442_000_000_000 + i}
+    op = "r" if i < 9 else "d" if i % 9 == 8 else "u"
+    event = {"before": row if op != "r" else None, "after": None if op == "d" else row, "op": op,
+             "source": {"ts_ms": 1_772_442_000_000 + i}, "ts_ms": 1}  # fmt: skip
+    decimal = {"field": "balance", "name": "org.apache.kafka.connect.data.Decimal",
+               "parameters": {"scale": "2", "connect.decimal.precision": "12"}}  # fmt: skip
+    fields = [{"field": "account"}, decimal, {"field": "at", "name": "io.debezium.time.MicroTimestamp"}]
+    return {"schema": {"fields": [{"field": "after", "fields": fields}]}, "payload": event} if schema else event
+
+
+@pytest.mark.parametrize("schema", [True, False])
+def test_change_events_of_debezium_are_a_table(capsys: pytest.CaptureFixture[str], schema: bool) -> None:
+    lines("accounts/a.json", *(line for i in range(120) for line in ([_event(i, schema)] + ["null"] * (i % 9 == 8))))
+    out = inspect(capsys, "accounts")
+    known = ("decimal(12, 2)", "timestamp") if schema else ("string", "bigint")
+    assert out.endswith(
+        f"table accounts (\n  account string,\n  balance {known[0]},\n  at      {known[1]}\n)\n"
+        "from files (path = 'accounts', format = 'debezium')\nkey account\n"
+        "materialize versioned (retention = 7 days);\n"
+    )
+    assert "-- Event time: `source.ts_ms`, the time of a change in its database.\n" in out
+    assert ("The events have no schema" in out) is not schema
+    assert "cannot be read" not in out
+    assert "format = 'json'" in inspect(capsys, "accounts", "--kind", "stream")
+    assert "format = 'debezium'" in inspect(capsys, "accounts", "--format", "debezium", "--key", "balance")
+
+
 def test_a_price_history_goes_by_when_a_price_is_valid(capsys: pytest.CaptureFixture[str]) -> None:
     prices = [
         {"product": f"p{i % 4}", "price": i, "recorded_at": f"2026-03-{1 + i // 2:02}T08:00:00Z",

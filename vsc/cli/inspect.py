@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vsc.cli.common import print_payload
 from vsc.cli.errors import UsageError
+from vsc.plan.connectors import FACTS
 
 if TYPE_CHECKING:
     from vsc.inspect import Statement, Survey
@@ -23,13 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="the data of one source: a folder, a file or a glob")
     parser.add_argument(
-        "--format", choices=("parquet", "json", "csv", "orc"), help="the format of the files (default: detected)"
+        "--format",
+        choices=FACTS["files"].options["format"].choices,
+        help="the format of the files (default: detected)",
     )
     parser.add_argument(
         "--rows", metavar="N", default=str(_ROWS),
         help=f"read about N rows, spread over the files, or `all` (default: {_ROWS:,})",
     )  # fmt: skip
-    parser.add_argument("--kind", choices=("stream", "table"), default="stream", help="default: stream")
+    parser.add_argument("--kind", choices=("stream", "table"), help="default: table for change events, else stream")
     parser.add_argument("--name", help="the name of the source (default: from the path)")
     parser.add_argument(
         "--key",

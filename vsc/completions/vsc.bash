@@ -46,7 +46,7 @@ _shtab_vsc_store_get___checkpoint_COMPGEN=_shtab_compgen_dirs
 _shtab_vsc_store_history___checkpoint_COMPGEN=_shtab_compgen_dirs
 _shtab_vsc_store_scan___checkpoint_COMPGEN=_shtab_compgen_dirs
 
-_shtab_vsc_inspect___format_choices=(parquet json csv orc)
+_shtab_vsc_inspect___format_choices=(parquet json csv orc debezium)
 _shtab_vsc_inspect___kind_choices=(stream table)
 _shtab_vsc_inspect___output_choices=(text json)
 _shtab_vsc_check___format_choices=(text concise json sarif github)

@@ -127,9 +127,9 @@ _shtab_vsc_init_defaults_added=0
 
 _shtab_vsc_inspect_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--format[the format of the files (default\: detected)]:format:(parquet json csv orc)"
+  "--format[the format of the files (default\: detected)]:format:(parquet json csv orc debezium)"
   "--rows[read about N rows, spread over the files, or \`all\` (default\: 250,000)]:N:"
-  "--kind[default\: stream]:kind:(stream table)"
+  "--kind[default\: table for change events, else stream]:kind:(stream table)"
   "--name[the name of the source (default\: from the path)]:name:"
   "*--key[a key column\; can be repeated (default\: the likeliest)]:COLUMN:"
   "--timestamp[the column with the event time (default\: the likeliest)]:COLUMN:"

@@ -37,7 +37,7 @@ class Documents:
         whole = Shape()
         files: dict[str, set[str]] = {}
         self.unreadable, self.first_unreadable = 0, ""
-        for file, rows in self._documents(sample):
+        for file, rows in self.documents(sample):
             whole.see(rows)
             for name in {name for row in rows for name in row}:
                 files.setdefault(name, set()).add(file.path)
@@ -49,10 +49,15 @@ class Documents:
 
     def batches(self, sample: Sample, headers: Headers) -> Iterator[tuple[DataFile, dict[str, pa.Array]]]:
         """The rows, file by file, as columns of the declared types."""
-        for file, rows in self._documents(sample):
-            yield file, {c.name: _typed([row.get(c.name) for row in rows], c) for c in headers.columns}
+        for file, rows in self.documents(sample):
+            yield file, {c.name: self._column([row.get(c.name) for row in rows], c) for c in headers.columns}
 
-    def _documents(self, sample: Sample) -> Iterator[tuple[DataFile, list[dict[str, Any]]]]:
+    def _column(self, values: list[Any], column: DataColumn) -> pa.Array:
+        """Values as the column's type. For nested values, only which rows are null matters here."""
+        return _typed(values, column)
+
+    def documents(self, sample: Sample) -> Iterator[tuple[DataFile, list[dict[str, Any]]]]:
+        """The objects, file by file."""
         for file in sample.files:
             rows: list[dict[str, Any]] = []
             count = 0
@@ -62,7 +67,7 @@ class Documents:
                 if not line.strip():
                     continue
                 count += 1
-                row = self._row(file.path, number, line)
+                row = self.row(file.path, number, line)
                 if row is not None:
                     rows.append(row)
                 if len(rows) == _BATCH:
@@ -71,7 +76,8 @@ class Documents:
             if rows:
                 yield file, rows
 
-    def _row(self, path: str, number: int, line: bytes) -> dict[str, Any] | None:
+    def row(self, path: str, number: int, line: bytes) -> dict[str, Any] | None:
+        """The object of a line; None for an unreadable one."""
         try:
             row = _DECODER.decode(line.decode("utf-8-sig" if number == 1 else "utf-8").strip())
         except ValueError as error:
@@ -113,7 +119,6 @@ def _lines(path: str) -> Iterator[bytes]:
 
 
 def _typed(values: list[Any], column: DataColumn) -> pa.Array:
-    """Values as the column's type. For nested values, only which rows are null matters here."""
     match str(column.type):
         case "string":
             return pa.array([None if v is None else v if isinstance(v, str) else json.dumps(v) for v in values])

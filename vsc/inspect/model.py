@@ -98,7 +98,7 @@ class Wanted:
     format: str | None = None
     rows: int | None = None
     name: str | None = None
-    kind: Kind = "stream"
+    kind: Kind | None = None
     key: tuple[str, ...] = ()
     timestamp: str | None = None
     now: int = 0

@@ -39,18 +39,19 @@ class Statement:
 def statement(survey: Survey, wanted: Wanted, taken: Container[str] = ()) -> Statement:
     """The statement for what was found, under a name not in `taken`; the compiler checks it. Raises InspectError."""
     name = wanted.name or _free(_name(survey.found.path), taken)
-    key = _key(survey, wanted)
+    kind: Kind = wanted.kind or ("table" if survey.of_changes else "stream")
+    key = _key(survey, wanted.key, kind)
     warnings = tuple(_warnings(survey, key))
     comments = [*_about(survey), *warnings, *_time_words(survey), *_disorder_words(survey), *_key_words(survey)]
-    if wanted.kind == "stream":
+    if kind == "stream":
         comments += [*_repeat_words(survey, name, key), *_change_words(survey, name)]
     lines = [f"-- {comment}" for comment in comments]
-    lines += _declaration(survey, wanted.kind, name, key)
+    lines += _declaration(survey, kind, name, key)
     text = "\n".join(lines) + "\n"
     errors = [found for found in check_topology(text, f"{name}.vdsl") if found.severity == "error"]
     if errors:
         raise InspectError(f"{survey.found.path}: {errors[0].message}", errors[0].help)
-    return Statement(name, wanted.kind, key, text, warnings)
+    return Statement(name, kind, key, text, warnings)
 
 
 def _free(name: str, taken: Container[str]) -> str:
@@ -70,21 +71,21 @@ def _name(path: str) -> str:
     return "data"
 
 
-def _key(survey: Survey, wanted: Wanted) -> tuple[str, ...]:
+def _key(survey: Survey, wanted: tuple[str, ...], kind: Kind) -> tuple[str, ...]:
     """The columns of the key clause: the user's choice, else an id, else columns that say what the rows are about."""
-    for name in wanted.key:
+    for name in wanted:
         survey.headers.column(name)
-    if wanted.key:
-        return wanted.key
+    if wanted:
+        return wanted
     keys = survey.profile.keys
     by_name = {column.name: column for column in survey.columns}
     first = survey.columns[0].name
     ids = [names for names in keys.unique if names == (first,) or _is_id(names, by_name)]
-    if keys.repeats is not None and wanted.kind == "stream":
+    if keys.repeats is not None and kind == "stream":
         ids.append((keys.repeats.column,))
-    entities = [entity.columns for entity in keys.entities if wanted.kind == "table" or len(entity.columns) == 1]
-    found = [*ids, *entities, *(keys.unique if wanted.kind == "table" else ())]
-    if not found and wanted.kind == "table":
+    entities = [entity.columns for entity in keys.entities if kind == "table" or len(entity.columns) == 1]
+    found = [*ids, *entities, *(keys.unique if kind == "table" else ())]
+    if not found and kind == "table":
         if (path := changed_key(survey.columns)) is not None:
             raise InspectError(
                 f"{survey.found.path} holds change events, whose rows are in `before` and `after`",
@@ -152,6 +153,9 @@ def _time_warnings(survey: Survey, times: Times) -> Iterator[str]:
 
 def _time_words(survey: Survey) -> Iterator[str]:
     times = survey.profile.times
+    if times is None and survey.of_changes:
+        yield "Event time: `source.ts_ms`, the time of a change in its database."
+        return
     if times is None:
         yield "Event time: no column looks like one, so it is the time at which a row's file was last changed."
         return
@@ -256,7 +260,7 @@ def _declaration(survey: Survey, kind: Kind, name: str, key: tuple[str, ...]) ->
     clauses = [f"key {', '.join(map(written, key))}"] if key else []
     if survey.clocks:
         clauses.append(f"timestamp {survey.clocks[0].clause}")
-    if kind == "table" and survey.clocks:
+    if kind == "table" and (survey.clocks or survey.of_changes):
         clauses.append(f"materialize versioned (retention = {duration(_retention(survey))})")
     lines += clauses
     lines[-1] += ";"

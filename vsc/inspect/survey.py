@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from vsc.inspect.change_events import ChangeEvents, are_changes
 from vsc.inspect.clock import Clock, clocks, unlikely
 from vsc.inspect.delimited import Delimited
 from vsc.inspect.documents import Documents
@@ -18,6 +19,7 @@ from vsc.inspect.structured import Structured
 from vsc.inspect.texts import Texts
 from vsc.inspect.wording import can_be_written
 from vsc.inspect.written import with_formats
+from vsc.plan.connectors.debezium import DEBEZIUM
 from vsc.plan.types import STRING
 from vsc.runtime.expressions.casts import caster
 from vsc.runtime.values import to_array
@@ -46,6 +48,11 @@ class Survey:
     profile: Profile
 
     @property
+    def of_changes(self) -> bool:
+        """Whether the files hold changes of the rows of a table."""
+        return self.found.format == DEBEZIUM
+
+    @property
     def columns(self) -> tuple[DataColumn, ...]:
         """The columns of the statement."""
         return self.headers.columns
@@ -53,7 +60,7 @@ class Survey:
 
 def survey(path: str, wanted: Wanted) -> Survey:
     """Surveys the files at `path`. Raises InspectError."""
-    found = find_files(path, wanted.format)
+    found = _found(path, wanted)
     reader = _reader(found.format)
     sample = _sample(found, reader, wanted.rows)
     folders, partitions = _folders(found)
@@ -63,10 +70,20 @@ def survey(path: str, wanted: Wanted) -> Survey:
         raise InspectError(f"{path} has no column that vsc can read", why or None)
     probed = Sample(_spread(sample.files, _PROBED_FILES), _PROBED_ROWS, False)
     probe = _joined(_rows(reader, probed, headers, partitions))
-    times = _chosen(clocks(headers.columns, probe, wanted.now), wanted.timestamp, headers)
+    likely = [] if found.format == DEBEZIUM else clocks(headers.columns, probe, wanted.now)  # changes have their own
+    times = _chosen(likely, wanted.timestamp, headers)
     rows = _rows(reader, sample, headers, partitions)
     seen = profile(headers.columns, rows, times[0] if times else None, wanted.now)
     return Survey(found, sample, headers, times, seen)
+
+
+def _found(path: str, wanted: Wanted) -> Found:
+    """The files. JSON that holds change events is of that format, unless the user wants something else."""
+    if wanted.format == DEBEZIUM:
+        return replace(find_files(path, "json"), format=DEBEZIUM)
+    found = find_files(path, wanted.format)
+    open_ = found.format == "json" and wanted.format is None and wanted.kind != "stream"
+    return replace(found, format=DEBEZIUM) if open_ and are_changes(found.files[0]) else found
 
 
 def _reader(format: str) -> _Reader:
@@ -75,6 +92,8 @@ def _reader(format: str) -> _Reader:
             return Delimited()
         case "json":
             return Documents()
+        case "debezium":
+            return ChangeEvents()
         case _:
             return Structured(orc=format == "orc")
 
