@@ -140,6 +140,7 @@ def _child(peer: str, folder: Path, partitions: int) -> dict[str, Tiny]:
         return {COUNT: replace(warm, first=cold.first)}
     from vsc.compiler import compile_topology
     from vsc.runtime.spark.base.job import Run
+    from vsc.runtime.spark.query.preflight import prepare
     from vsc.runtime.spark.query.start import Opened, start_query
 
     spark = vsc_session("tiny")
@@ -149,7 +150,7 @@ def _child(peer: str, folder: Path, partitions: int) -> dict[str, Tiny]:
         plan = compile_topology(f"topology tiny; {TOPOLOGIES[query]}", path="bench.vdsl", variables=variables)
         checkpoint = str(folder / f"vsc-{partitions}-{number}")
         job = Run(plan, checkpoint, variables, partitions, observe=False)  # as `vsc run` does if nothing listens
-        run = _times(start_query(Opened.of(job, spark), spark).query)
+        run = _times(start_query(Opened.of(prepare(job), spark), spark).query)
         found[query] = replace(run, first=found[query].first) if query in found else run
     spark.stop()
     return found

@@ -27,7 +27,7 @@ from vsc.extras import required
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
-    from vsc.runtime.spark.base.job import Run
+    from vsc.runtime.spark.query.preflight import PreparedRun
     from vsc.runtime.spark.report.progress import Display
 
 __all__ = ["add_arguments", "execute"]
@@ -168,8 +168,7 @@ def _on_spark(
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.operators.context import RunOptions
     from vsc.runtime.spark.base.job import Run
-    from vsc.runtime.spark.connectors.registry import reach
-    from vsc.runtime.spark.query.preflight import check
+    from vsc.runtime.spark.query.preflight import prepare
     from vsc.runtime.spark.session.session import tell_overridden
 
     job = Run(
@@ -177,15 +176,14 @@ def _on_spark(
         RunOptions(args.on_bad_row, args.on_error), args.back_to, args.drain, args.max_bad,
     )  # fmt: skip
     try:
-        resolved = check(plan, given, args.trigger, args.max_idle, args.max_bad, options.default_is_local)
         local = options.default_is_local
-        reach(resolved, check_checkpoint(args, plan, local), local)
+        prepared = prepare(job, local).reach(check_checkpoint(args, plan, local))
         check_java()
         tell_overridden(options.conf)
         show = _display(args)
     except VscRuntimeError as error:
         raise refusal(error) from error
-    return _run(job, options, show, messages)
+    return _run(prepared, options, show, messages)
 
 
 def _display(args: argparse.Namespace) -> Display:
@@ -206,17 +204,17 @@ def _display(args: argparse.Namespace) -> Display:
     return shown if exporter is None else Both(shown, exporter)
 
 
-def _run(job: Run, options: SparkOptions, show: Display, messages: Messages) -> int:
+def _run(prepared: PreparedRun, options: SparkOptions, show: Display, messages: Messages) -> int:
     from vsc.runtime.spark.query.run import run
     from vsc.runtime.spark.report.progress import Activity, Phase
     from vsc.runtime.spark.session.interrupts import Interrupts
 
-    settings = options.for_plan(job.plan)
+    settings = options.for_plan(prepared.job.plan)
     try:
         with contextlib.closing(show), Interrupts() as interrupts:
             show.doing(Activity(Phase.STARTING))
-            name = f"vsc {job.plan.name}"
-            options.run(name, settings, lambda spark: run(job, spark, show, interrupts), interrupts, failed=3)
+            name = f"vsc {prepared.job.plan.name}"
+            options.run(name, settings, lambda spark: run(prepared, spark, show, interrupts), interrupts, failed=3)
     except KeyboardInterrupt:
         messages.say("info", "interrupted: the same command continues from here")
         return 130

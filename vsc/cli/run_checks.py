@@ -46,8 +46,8 @@ def _check_local_dir(path: str, here: bool) -> None:
         raise UsageError(f"--local-dir {path} cannot be written: {problem}", "give a folder that can")
 
 
-def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> bool:
-    """Whether a checkpoint is new; False if only Spark can tell.
+def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> bool | None:
+    """Whether a checkpoint is new; None if only Spark can tell.
 
     Raises CheckpointError for what is wrong with a local one, as far as its files show without Spark.
     """
@@ -63,7 +63,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> bool:
     if not path.strip():
         raise CheckpointError("the checkpoint has no name", "give the path of a separate folder")
     if not is_local(path, local):
-        return False
+        return None
     folder = local_path(path)
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise CheckpointError(f"the checkpoint {path} is a file", "give the path of a folder; it need not exist")

@@ -18,7 +18,7 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.spark.base.hadoop import default_is_local
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.client import PREFIX
-from vsc.runtime.spark.query.start import check
+from vsc.runtime.spark.query.preflight import check
 from vsc.runtime.spark.session.session import configured, query_configuration
 from vsc.runtime.spark.stages.pipeline import pipeline
 from vsc.runtime.spark.state.local_folder import LocalFolders

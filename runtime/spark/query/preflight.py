@@ -6,15 +6,42 @@ Imports little, so that a refusal is quick: nothing of what runs a query.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.spark.base.job import ends, idle_ms, spark_trigger
+from vsc.runtime.spark.base.job import Run, ends, idle_ms, spark_trigger
 from vsc.runtime.spark.base.options import resolve_plan
-from vsc.runtime.spark.connectors.registry import check_connectors
+from vsc.runtime.spark.connectors.registry import check_connectors, reach
 from vsc.runtime.spark.report.bad_rows import MaxBad
 
-__all__ = ["check"]
+__all__ = ["PreparedRun", "check", "prepare"]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """A run that `prepare` has checked: its plan with the variables `resolved`.
+
+    `local`: paths without a scheme were taken to be on this machine. `reached`: the systems that it reads from and
+    writes to have been asked, so that nobody asks them again.
+    """
+
+    job: Run
+    resolved: Plan
+    local: bool
+    reached: bool = False
+
+    def reach(self, fresh: bool | None) -> PreparedRun:
+        """Refuses what is seen of the systems by asking them; `fresh`: the checkpoint is new, None if only Spark can
+        tell, which will ask them again then."""
+        reach(self.resolved, bool(fresh), self.local)
+        return replace(self, reached=fresh is not None)
+
+
+def prepare(job: Run, local: bool = True) -> PreparedRun:
+    """Refuses what can be refused without Spark, and without asking another system for it."""
+    resolved = check(job.plan, job.variables, job.trigger, job.max_idle, job.max_bad, local)
+    return PreparedRun(job, resolved, local)
 
 
 def check(

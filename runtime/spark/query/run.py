@@ -19,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from vsc.runtime.spark.base.job import Run, ends
 from vsc.runtime.spark.connectors.registry import empty_sources
 from vsc.runtime.spark.exchange.counters import EpochReport
+from vsc.runtime.spark.query.preflight import PreparedRun
 from vsc.runtime.spark.query.start import Opened, Started, start_query
 from vsc.runtime.spark.report.bad_rows import check_usable
 from vsc.runtime.spark.report.observed import is_heard
@@ -33,7 +34,7 @@ _log = logging.getLogger(__name__)
 _POLL_SECONDS = 0.1
 
 
-def run(job: Run, spark: SparkSession, show: Display, interrupts: Interrupts | None = None) -> None:
+def run(prepared: PreparedRun, spark: SparkSession, show: Display, interrupts: Interrupts | None = None) -> None:
     """Runs until all input is taken (or for ever, with a duration as trigger), then drains if asked to.
 
     Raises what `start` raises, the query's failure as Spark reports it (chained to what foreachBatch failed with),
@@ -42,7 +43,8 @@ def run(job: Run, spark: SparkSession, show: Display, interrupts: Interrupts | N
     show.doing(Activity(Phase.PREPARING))
     interrupts = interrupts or Interrupts()
     warm_up(spark)
-    opened = Opened.of(replace(job, observe=is_heard(spark)), spark)
+    job = replace(prepared.job, observe=is_heard(spark))
+    opened = Opened.of(replace(prepared, job=job), spark)
     tracker = opened.tracker()
     _once(opened, spark, _Watch(show, tracker), interrupts)
     if job.drain and not interrupts.requested:

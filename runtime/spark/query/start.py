@@ -49,7 +49,7 @@ from vsc.runtime.spark.query.inputs import has_inputs, query_inputs
 from vsc.runtime.spark.query.missing_columns import MissingColumns
 from vsc.runtime.spark.query.pacer import Pacer
 from vsc.runtime.spark.query.places import places_of
-from vsc.runtime.spark.query.preflight import check
+from vsc.runtime.spark.query.preflight import PreparedRun, prepare
 from vsc.runtime.spark.query.running_query import Epochs, RunningQuery
 from vsc.runtime.spark.query.shared import shared_by
 from vsc.runtime.spark.report.bad_rows import BadRows
@@ -62,7 +62,7 @@ from vsc.runtime.spark.session.ship import ship
 from vsc.runtime.spark.stages.pipeline import pipeline
 from vsc.runtime.spark.state.local_folder import LocalFolders, new_run
 
-__all__ = ["Hook", "Opened", "Started", "check", "start", "start_query"]
+__all__ = ["Hook", "Opened", "Started", "start", "start_query"]
 
 _log = logging.getLogger(__name__)
 
@@ -72,23 +72,25 @@ Hook = Callable[[EpochReport], None]
 @dataclass(frozen=True, slots=True)
 class Opened:
     """What to run, once checked: the plan with its variables `resolved`, its checkpoint, when the run `started` (ms),
-    and warnings about event times."""
+    warnings about event times, and whether its systems were `reached`."""
 
     job: Run
     resolved: Plan
     checkpoint: Checkpoint
     started: int
     warnings: TimeWarnings
+    reached: bool
 
     @classmethod
-    def of(cls, job: Run, spark: SparkSession) -> Opened:
+    def of(cls, prepared: PreparedRun, spark: SparkSession) -> Opened:
         """Raises what `start` does for a plan or a checkpoint that is refused; nothing is written."""
-        local = default_is_local(spark)
-        resolved = check(job.plan, job.variables, job.trigger, job.max_idle, job.max_bad, local)
+        if prepared.local != (local := default_is_local(spark)):  # a file of Hadoop's may say so
+            prepared = prepare(prepared.job, local)
+        job, resolved = prepared.job, prepared.resolved
         opened = Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions)
         if opened.clock is not None:
             resolved, job = resolved.after(opened.clock), replace(job, plan=_going_on(job.plan, opened.clock))
-        return cls(job, resolved, opened, _now(), TimeWarnings(job.plan))
+        return cls(job, resolved, opened, _now(), TimeWarnings(job.plan), prepared.reached)
 
     def tracker(self) -> Tracker:
         """Sums up the run; it knows the state that earlier epochs left."""
@@ -102,7 +104,7 @@ class Opened:
     def to_drain(self) -> Opened:
         """The same after its run, for the run that emits everything still held."""
         job = replace(self.job, trigger="available-now", max_idle=None, back_to=None)
-        return replace(self, job=job, checkpoint=replace(self.checkpoint, fresh=False))
+        return replace(self, job=job, checkpoint=replace(self.checkpoint, fresh=False), reached=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ def start(
     given = variables or {}
     job = Run(plan, folder, given, partitions, trigger, max_idle, local, options, back_to, max_bad=max_bad)
     session = usable(spark)
-    opened = Opened.of(job, session)
+    opened = Opened.of(prepare(job, default_is_local(session)), session)
     epochs = Epochs(opened.tracker())
     started = start_query(opened, session, epochs.done, *([on_epoch] if on_epoch is not None else ()))
     return RunningQuery(
@@ -175,7 +177,8 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
     columns.check()
     check_java_zone(spark, what.resolved)
     sinks = make_sinks(spark, what.resolved, opened.id, opened.ancestors)
-    reach(what.resolved, opened.fresh, default_is_local(spark))
+    if not what.reached:
+        reach(what.resolved, opened.fresh, default_is_local(spark))
     if opened.fresh:  # a topology that is refused may be fixed and run again: nothing is made before
         look_at_sources(spark, what.resolved)
         _prepare(sinks)

@@ -30,7 +30,7 @@ from vsc.runtime.spark.connectors.file_rows import files_there
 from vsc.runtime.spark.connectors.kafka.topic_ids import known_after, known_topics
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.exchange.pace import Pace, Wait
-from vsc.runtime.spark.query.start import check
+from vsc.runtime.spark.query.preflight import check
 from vsc.runtime.spark.upgrade.carried import SEEDING, Moved, State
 from vsc.runtime.spark.upgrade.decisions import check_decided, check_placed, covered, settled_positions
 from vsc.runtime.spark.upgrade.positions import Position, positions, write_positions

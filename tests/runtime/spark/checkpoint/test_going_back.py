@@ -11,6 +11,7 @@ import pytest
 from tests.runtime.spark.support import compiled, parquet_rows, write_json
 from vsc.runtime.spark.base.job import Run
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
+from vsc.runtime.spark.query.preflight import prepare
 from vsc.runtime.spark.query.run import run
 from vsc.runtime.spark.report.displays import display
 
@@ -44,7 +45,7 @@ class Case:
         """The rows of the sink after a run to the end of the input, and the drain."""
         variables = {"in": str(self.folder / "in"), "out": str(self.folder / "out")}
         job = Run(self.plan, str(self.folder / "ck"), variables, partitions=2, drain=True, back_to=back_to)
-        run(job, self.spark, display("none", sys.stderr))
+        run(prepare(job), self.spark, display("none", sys.stderr))
         return [(row["id"], row["rate"]) for row in parquet_rows(self.folder / "out")]
 
     def waiting(self) -> list[int]:

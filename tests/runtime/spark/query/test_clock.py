@@ -25,6 +25,7 @@ from vsc.runtime.spark.base.options import resolve_plan
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.connectors.registry import make_sinks
 from vsc.runtime.spark.exchange.output import Unpack
+from vsc.runtime.spark.query.preflight import prepare
 from vsc.runtime.spark.query.run import run
 from vsc.runtime.spark.report.displays import display
 from vsc.runtime.spark.upgrade import Upgrade, upgrade
@@ -184,7 +185,7 @@ def test_a_query_that_is_carried_over_in_the_middle(spark: SparkSession, tmp_pat
         """A run that writes to the last of `outs`, and what is in all of them, one after the other."""
         given = {**variables, "out": str(tmp_path / outs[-1])}
         job = Run(plan, str(tmp_path / checkpoint), given, partitions, drain=True)
-        run(job, spark, display("none", sys.stderr))
+        run(prepare(job), spark, display("none", sys.stderr))
         names = [sink.node for sink in plan.sinks]
         rows = {name: [row for out in outs for row in parquet_rows(tmp_path / out / name)] for name in names}
         return {name: by_names(plan, name, found) for name, found in rows.items()}

@@ -15,7 +15,7 @@ from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.query.failures import explained
 from vsc.runtime.spark.query.places import places_of
-from vsc.runtime.spark.query.start import check
+from vsc.runtime.spark.query.preflight import check
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -12,6 +12,7 @@ import pytest
 from tests.runtime.spark.support import compiled, write_json
 from vsc.runtime.errors import UnusableInputError
 from vsc.runtime.spark.base.job import Run
+from vsc.runtime.spark.query.preflight import prepare
 from vsc.runtime.spark.query.run import run
 from vsc.runtime.spark.report.displays import display
 
@@ -36,7 +37,7 @@ def test_no_files_and_lost_files_get_a_line_and_rows_of_no_use_an_error(
         caplog.clear()
         variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
         job = Run(compiled(TOPOLOGY), str(tmp_path / "ck"), variables, partitions=2)
-        run(job, spark, display("none", sys.stderr))
+        run(prepare(job), spark, display("none", sys.stderr))
         return [record.getMessage() for record in caplog.records if record.name.startswith("vsc.")]
 
     orders, others = tmp_path / "in/orders", tmp_path / "in/others"

@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from tests.runtime.spark.support import compiled, write_json
+from vsc.runtime.spark.query.preflight import prepare
 from vsc.runtime.spark.query.run import Run, run
 from vsc.runtime.spark.report.displays import Both, JsonDisplay, LinesDisplay
 from vsc.runtime.spark.report.exporter import PrometheusDisplay
@@ -100,7 +101,7 @@ def test_a_run_tells_the_same_everywhere(spark: SparkSession, tmp_path: Path) ->
     job = Run(compiled(TOPOLOGY), str(tmp_path / "ck"), {"in": str(tmp_path / "in")}, partitions=2)
     spark.streams.addListener(listener)
     try:
-        run(job, spark, show)
+        run(prepare(job), spark, show)
         while not listener.ended:  # Spark tells it on a thread of its own
             time.sleep(0.05)
     finally:
@@ -159,6 +160,7 @@ def test_nothing_is_observed_where_nothing_listens(spark: SparkSession, tmp_path
 
     write_json(tmp_path / "in/rates/0.json", [{"currency": "a", "rate": 1, "at": 0}], 0)
     write_json(tmp_path / "in/orders/0.json", [{"id": 1, "currency": "a", "at": 3}], 1)
-    run(Run(compiled(TOPOLOGY), str(tmp_path / "ck"), {"in": str(tmp_path / "in")}, partitions=2), spark, Queries())
+    job = Run(compiled(TOPOLOGY), str(tmp_path / "ck"), {"in": str(tmp_path / "in")}, partitions=2)
+    run(prepare(job), spark, Queries())
     (progress,) = (json.loads(p.json) for p in seen[0].recentProgress if p.numInputRows)
     assert not progress.get("observedMetrics")

@@ -15,7 +15,7 @@ from servers.ports import free_port
 from tests.runtime.spark.support import compiled
 from vsc.runtime.errors import AvroSchemaError, SourceError
 from vsc.runtime.spark.query.explain import spark_plans
-from vsc.runtime.spark.query.start import check
+from vsc.runtime.spark.query.preflight import check
 
 pytestmark = pytest.mark.spark
 

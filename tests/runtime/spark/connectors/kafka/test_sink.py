@@ -19,7 +19,7 @@ from vsc.runtime.spark.connectors.kafka.client import quiet
 from vsc.runtime.spark.connectors.kafka.epochs import EpochReader, Note, OpenTransaction, create_epochs
 from vsc.runtime.spark.connectors.kafka.transaction import Transaction, forget_after
 from vsc.runtime.spark.query.failures import translated
-from vsc.runtime.spark.query.start import check
+from vsc.runtime.spark.query.preflight import check
 
 pytestmark = pytest.mark.spark
 
