@@ -20,8 +20,8 @@ from vsc.cli.problems import Problem
 from vsc.compiler import compile_topology
 from vsc.plan import dump
 from vsc.runtime.errors import CheckpointError, UnusableInputError
-from vsc.runtime.spark.base.job import Run
 from vsc.runtime.spark.checkpoint.identity import Identity
+from vsc.runtime.spark.query.preflight import PreparedRun
 
 SOURCE = "stream s (a int, b string) from {source} key a;\nsink s to {sink};\n"
 FILES = "files (path = '${in}', format = 'json')"
@@ -262,8 +262,8 @@ def test_a_run_that_could_use_no_row_ends_with_3_and_what_may_be_wrong_is_told(
 
     started: list[float] = []
 
-    def run(job: Run, *_: object) -> None:
-        assert job.began <= started[-1]  # the run's time is that of Spark's start as well
+    def run(prepared: PreparedRun, *_: object) -> None:
+        assert prepared.job.began <= started[-1]  # the run's time is that of Spark's start as well
         logging.getLogger("vsc.runtime").warning("there is nothing")
         raise UnusableInputError("all rows were dropped", "look at them")
 

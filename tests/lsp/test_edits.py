@@ -90,7 +90,7 @@ def test_completion_knows_the_place() -> None:
         assert "max_by" in found and "case" in found
         assert "max_by" not in await labels("stream x = map payments select ")
         assert await labels("stream s (k string) from files (path = 'x', format = ") == [
-            "'parquet'", "'json'", "'csv'", "'orc'",
+            "'parquet'", "'json'", "'csv'", "'orc'", "'debezium'",
         ]  # fmt: skip
         assert await labels("sink rates to files (") == [
             "path",
