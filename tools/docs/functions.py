@@ -48,7 +48,10 @@ def pages() -> dict[Path, str]:
 def _reference() -> str:
     parts = [INTRODUCTION]
     parts += [_section(topic, functions) for topic, functions in TOPICS.items()]
-    aggregates = "They stand in an [`aggregate`](language.md#aggregates-and-windows) only.\n"
+    aggregates = (
+        "They stand in an [`aggregate`](language.md#aggregates-and-windows) only. A variance beyond the range of a\n"
+        "double is infinite; in Spark it may also be NaN.\n"
+    )
     return "\n".join([*parts, _section("Aggregates", AGGREGATES.values(), aggregates)])
 
 

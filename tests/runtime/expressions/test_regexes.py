@@ -14,6 +14,9 @@ from tests.runtime.expressions.test_failures import both, steps
     [
         ("regexp_like(s, 'b')", "abc", True),
         ("regexp_like(s, '^b')", "abc", False),
+        ("regexp_like(s, 'c$')", "abc", True),
+        ("regexp_like(s, 'c$')", "abcd", False),
+        ("regexp_like(s, 'c$')", "abc\n\n", False),
         ("regexp_like(s, 'c$')", "abc\n", True),
         ("regexp_like(s, 'c$')", "abc\r\n", True),
         ("regexp_like(s, '\\r$')", "abc\r\n", False),

@@ -163,7 +163,7 @@ def test_a_node_of_that_name_comes_first() -> None:
     [
         ("dropped of both", "VSC132", "`both` never drops a record"),
         ("missed of payments", "VSC132",
-         "`payments` never misses a record: only the join of a stream with a table looks rows up"),
+         "`payments` never misses a record: only the join of a stream looks for what may not be there"),
         ("dropped of nothing", "VSC103", "there is no node `nothing`"),
         ("droped", "VSC103", "there is no node `droped`"),
         ("both of payments", "VSC021", "`both` cannot be followed by `of`"),
