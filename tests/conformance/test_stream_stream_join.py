@@ -12,6 +12,22 @@ import pytest
 from tests.conformance.recordings import Recording, load, play, play_at_once
 
 FOLDERS = ("named", "random")
+FOUND = {  # a record is found by the clock of the input, not by the newest one of its side
+    "ssj_aggregate_changes": (0,), "ssj_inner_asymmetric_grace": (1,), "ssj_inner_only_after": (2,),
+    "ssj_inner_session": (1,), "ssj_left_retention": (1,), "ssj_left_retention_grace": (0,),
+    "ssj_left_table_versioned": (0,), "ssj_left_window": (2,), "ssj_outer_asymmetric_grace": (1,),
+    "ssj_random_032": (1,), "ssj_random_036": (0,), "ssj_random_066": (0,), "ssj_random_083": (0,),
+    "ssj_two_mixed": (1,),
+}  # fmt: skip
+MOVED = {  # the clock is moved by rows that the node does not get, and releases before the row
+    "ssj_left_as_of": (2,), "ssj_left_table_versioned": (1,), "ssj_outer_as_of_grace": (0, 1, 2),
+    "ssj_outer_long_grace": (0, 2), "ssj_random_014": (0, 1), "ssj_random_019": (0, 1), "ssj_random_028": (0, 1),
+    "ssj_random_032": (0,), "ssj_random_036": (1,), "ssj_random_047": (0, 1), "ssj_random_050": (0, 1),
+    "ssj_random_059": (0, 1), "ssj_random_060": (0, 1), "ssj_random_062": (0, 1), "ssj_random_073": (0,),
+    "ssj_random_081": (0, 1), "ssj_random_082": (0, 1), "ssj_random_083": (1,), "ssj_rekeyed_right": (1, 2),
+    "ssj_table_changes": (0, 1), "ssj_two_left": (0, 1, 2), "ssj_two_mixed": (0, 2),
+}  # fmt: skip
+DIFFER = {name: {*FOUND.get(name, ()), *MOVED.get(name, ())} for name in {**FOUND, **MOVED}}
 
 
 def _cases(shared: Path, folder: str) -> Iterator[tuple[Recording, int, dict[str, Any]]]:
@@ -39,3 +55,23 @@ def test_gives_the_same_in_every_case_and_at_once(shared: Path, folder: str) -> 
         rng, steps = random.Random(f"{recording.name}-{number}"), range(1, len(case["steps"]))
         play_at_once(recording, case)
         play_at_once(recording, case, sorted(rng.sample(steps, min(rng.randint(1, 5), len(steps)))))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_clock_of_the_input_gives_the_same_or_differs_by_a_rule(shared: Path, folder: str) -> None:
+    for recording, number, case in _cases(shared, folder):
+        if number not in DIFFER.get(recording.name, ()):
+            play(recording, case, clock="input")
+            continue
+        with pytest.raises(AssertionError, match=recording.name):
+            play(recording, case, clock="input")
+
+
+def test_the_documents_say_how_many_differ(shared: Path) -> None:
+    count = sum(1 for folder in FOLDERS for _ in _cases(shared, folder))
+    found, moved = (sum(map(len, one.values())) for one in (FOUND, MOVED))
+    text = (Path(__file__).parents[2] / "docs" / "time.md").read_text(encoding="utf-8")
+    assert f"{count - found - moved} of the {count} recorded cases" in text
+    assert f"({found} cases)" in text
+    assert f"the other {moved}" in text
