@@ -23,7 +23,7 @@ from servers.ports import free_port
 __all__ = ["SparkCluster", "may_hide"]
 
 _MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
-_SECONDS = 120
+_SECONDS = 300
 _SECONDS_TO_STOP = 20
 _NAMESPACE = ("unshare", "--mount", "--propagation", "private", "sh", "-c")
 

@@ -33,7 +33,7 @@ table hourly = aggregate priced group by shop window tumbling (size = 1 hour) em
   select count(*) as n, sum(price) as total;
 sink hourly to files (path = '${out}', format = 'parquet');
 """
-FILES, ROWS = 8, 100
+FILES, ROWS = 4, 100
 STARTS = """
 import json, sys
 import vsc
@@ -74,7 +74,7 @@ def cluster(base: Path, hidden: Path) -> Iterator[SparkCluster]:
 
 @pytest.fixture(scope="module")
 def topology(base: Path) -> Path:
-    """Sales of eight hours in files, and rates that change every two."""
+    """Sales of some hours in files, and rates that change every two."""
     (base / "sales.vdsl").write_text(TOPOLOGY)
     for name in ("rates", "sales"):
         (base / "in" / name).mkdir(parents=True)
