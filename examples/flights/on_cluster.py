@@ -17,6 +17,7 @@ from pathlib import Path
 from pandas.testing import assert_frame_equal
 
 from examples.flights import right
+from examples.flights.demo import FLIGHT
 from servers.spark import SparkCluster
 
 HERE = Path(__file__).parent
@@ -61,7 +62,7 @@ def _run(cluster: SparkCluster, out: Path) -> int:
 
 def _compared(out: Path) -> int:
     found, wanted = right.written(out), right.departures(HERE / "data")
-    doubled = int(found.duplicated(right.KEY).sum())
+    doubled = int(found.duplicated(FLIGHT).sum())
     print(f"\n{len(found):,} flights, of {len(wanted):,}; {doubled:,} more than once")
     try:
         assert_frame_equal(found, wanted[list(found.columns)], check_dtype=False, check_exact=True)

@@ -7,10 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.dataset as ds
 
-__all__ = ["KEY", "departures", "written"]
+from examples.flights.demo import FLIGHT
 
-KEY = ["departed_at", "origin", "carrier", "flight"]
-"""What tells one flight from all others, in the order in which both results are sorted."""
+__all__ = ["departures", "written"]
 
 
 def departures(data: Path) -> pd.DataFrame:
@@ -27,10 +26,10 @@ def departures(data: Path) -> pd.DataFrame:
         by="origin",
         direction="backward",
     )
-    return found.sort_values(KEY, ignore_index=True)
+    return found.sort_values(FLIGHT, ignore_index=True)
 
 
 def written(out: Path) -> pd.DataFrame:
     """What the sink `departures` holds."""
     found: pd.DataFrame = ds.dataset(out / "departures", format="parquet").to_table().to_pandas()
-    return found.sort_values(KEY, ignore_index=True)
+    return found.sort_values(FLIGHT, ignore_index=True)

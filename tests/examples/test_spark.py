@@ -73,9 +73,10 @@ def test_flights_equal_an_as_of_join_by_pandas(root: Path, tmp_path: Path) -> No
     from pandas.testing import assert_frame_equal
 
     from examples.flights import right
+    from examples.flights.demo import FLIGHT
 
     _run(root, "flights", tmp_path)
     result, expected = right.written(tmp_path), right.departures(root / "examples/flights/data")
     assert len(result) == 160_748
-    assert not result.duplicated(right.KEY).any()
+    assert not result.duplicated(FLIGHT).any()
     assert_frame_equal(result, expected[list(result.columns)], check_dtype=False, check_exact=True)

@@ -14,7 +14,6 @@ import glob
 import logging
 import os
 import re
-import time
 import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -30,7 +29,7 @@ from pyspark.sql import SparkSession
 from vsc.extras import DISTRIBUTION
 from vsc.plan.words import counted
 from vsc.runtime.errors import ConfigurationError, SourceError, VscRuntimeError
-from vsc.runtime.spark.session.on_executor import Answer, Asked, look, token_file
+from vsc.runtime.spark.session.on_executor import Answer, Asked, appears, look, token_file, write
 from vsc.runtime.spark.session.session import is_here
 
 __all__ = ["Executors", "Shared", "no_python"]
@@ -42,8 +41,6 @@ _PACKAGES = (("numpy", "numpy"), ("pandas", "pandas"), ("pyarrow", "pyarrow"), (
 """What executors import, by their names for pip."""
 _HOLDS = (0.1, 0.3, 1.0, 3.0)
 """How long tasks take, in seconds, round by round, until each executor has run one."""
-_SECONDS = 2.0
-"""How long what an executor has written may take to be seen by the driver."""
 _SAMPLE = 20
 """How many files of a source are looked for."""
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
@@ -86,7 +83,7 @@ class Executors:
         asked = Asked(token, tuple(one.path for one in written), self._files(), _PACKAGES, 0.0)
         try:
             for one in written:
-                _write(token_file(one.path, token, "driver"))
+                write(token_file(one.path, token, "driver"))
             answers, known = self._answers(asked)
             problem = next((found for answer in answers if (found := self._problem(asked, written, answer))), None)
             if problem is not None:
@@ -159,7 +156,7 @@ class Executors:
             return lacking
         for one, wrong in zip(written, answer.folders, strict=True):
             why = f"{answer.name} {wrong}" if wrong else None
-            if why is None and not _appears(token_file(one.path, asked.token, answer.own)):
+            if why is None and not appears(token_file(one.path, asked.token, answer.own)):
                 why = f"what {answer.name} writes there is not seen by the driver"
             if why is not None:
                 return one.error(f"{one.what} ({one.path}) is not shared: {why}", _SHARED_HELP)
@@ -171,20 +168,6 @@ class Executors:
                 _SHARED_HELP,
             )
         return None
-
-
-def _write(path: str) -> None:
-    with open(path, "w", encoding="utf-8"):
-        pass
-
-
-def _appears(path: str) -> bool:
-    until = time.monotonic() + _SECONDS
-    while not os.path.exists(path):
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def _newest(path: str) -> list[str]:

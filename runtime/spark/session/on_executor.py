@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import NamedTuple
 
-__all__ = ["Answer", "Asked", "look", "token_file"]
+__all__ = ["Answer", "Asked", "appears", "look", "token_file", "write"]
 
 _SECONDS = 2.0
 """How long what another machine has written may take to be seen."""
@@ -61,6 +61,22 @@ def token_file(folder: str, token: str, own: str) -> str:
     return os.path.join(folder, f".vsc-{token}-{own}")
 
 
+def write(path: str) -> None:
+    """Makes an empty file."""
+    with open(path, "w", encoding="utf-8"):
+        pass
+
+
+def appears(path: str) -> bool:
+    """Whether a file that another machine has written is seen here, soon."""
+    until = time.monotonic() + _SECONDS
+    while not os.path.exists(path):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
 def look(asked: Asked, _: Iterator[int]) -> Iterator[Answer]:
     """A task: looks at folders, files and packages."""
     from pyspark import SparkFiles
@@ -79,16 +95,13 @@ def look(asked: Asked, _: Iterator[int]) -> Iterator[Answer]:
 
 
 def _shared(folder: str, token: str, own: str) -> str | None:
-    until = time.monotonic() + _SECONDS
-    while not os.path.exists(token_file(folder, token, "driver")):
-        if time.monotonic() > until:
-            return "does not see what the driver writes there"
-        time.sleep(0.05)
+    if not appears(token_file(folder, token, "driver")):
+        return "does not see what the driver writes there"
     try:
-        with open(token_file(folder, token, own), "w", encoding="utf-8"):
-            return None
+        write(token_file(folder, token, own))
     except OSError as error:
         return f"cannot write there ({error.strerror})"
+    return None
 
 
 def _forget(path: str) -> None:

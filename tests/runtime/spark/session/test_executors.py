@@ -42,7 +42,7 @@ def answering(host: str, sees: bool = True, **changed: Any) -> Any:
             for folder in asked.folders:
                 assert os.path.exists(token_file(folder, asked.token, "driver"))
                 Path(token_file(folder, asked.token, host)).touch()
-        found = Answer(host, "/work", host, "python3", (None,) * len(asked.folders), (), ("99",) * 5)
+        found = Answer(host, "/spark", host, "python3", (None,) * len(asked.folders), (), ("99",) * 5)
         return found._replace(**changed)
 
     return answer
@@ -81,7 +81,7 @@ def test_what_an_executor_writes_has_to_arrive(tmp_path: Path) -> None:
     error = refusal(shared, a=answering("a"), b=answering("b", sees=False))
     assert isinstance(error, SinkError)
     assert error.message == (
-        f"the sink of 's' ({tmp_path}) is not shared: what the executor on b (/work) writes there is not seen by the "
+        f"the sink of 's' ({tmp_path}) is not shared: what the executor on b (/spark) writes there is not seen by the "
         "driver"
     )
     assert error.help is not None and error.help.startswith(NOT_SHARED)
@@ -92,7 +92,7 @@ def test_what_the_driver_writes_has_to_arrive(tmp_path: Path) -> None:
     shared = [Shared("the checkpoint", str(tmp_path), CheckpointError)]
     error = refusal(shared, a=answering("a", folders=("does not see what the driver writes there",)))
     assert isinstance(error, CheckpointError)
-    assert error.message.endswith("the executor on a (/work) does not see what the driver writes there")
+    assert error.message.endswith("the executor on a (/spark) does not see what the driver writes there")
 
 
 def test_files_of_sources_have_to_be_there(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_files_of_sources_have_to_be_there(tmp_path: Path) -> None:
     error = refusal([Shared("the source 's'", str(tmp_path / "i*"), SourceError, read=True)], a=answer)
     assert isinstance(error, SourceError)
     assert asked[0].files == tuple((str(tmp_path / "in" / name), 2) for name in ("b.json", "a.json"))
-    assert f"the executor on a (/work) does not have {tmp_path}/in/b.json as the driver has it" in error.message
+    assert f"the executor on a (/spark) does not have {tmp_path}/in/b.json as the driver has it" in error.message
 
 
 def test_packages_that_executors_lack(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_packages_that_executors_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     error = refusal([], a=answering("a", versions=("99", None, "1.0", "99", None)))
     assert isinstance(error, ConfigurationError)
     assert error.message == (
-        "the Python of the executor on a (/work), python3, does not have pandas, protobuf and has too old a pyarrow "
+        "the Python of the executor on a (/spark), python3, does not have pandas, protobuf and has too old a pyarrow "
         "1.0 (at least 18)"
     )
 
@@ -136,7 +136,7 @@ def test_no_python_or_another_one(text: str, message: str) -> None:
 
 
 def test_a_task_looks_at_folders_files_and_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SparkFiles, "getRootDirectory", classmethod(lambda cls: "/work/0/."))
+    monkeypatch.setattr(SparkFiles, "getRootDirectory", classmethod(lambda cls: "/spark/0/."))
     monkeypatch.setattr("vsc.runtime.spark.session.on_executor._SECONDS", 0.1)
     seen, unseen, file = tmp_path / "seen", tmp_path / "unseen", tmp_path / "file"
     for folder in (seen, unseen):
@@ -146,7 +146,7 @@ def test_a_task_looks_at_folders_files_and_packages(tmp_path: Path, monkeypatch:
     packages = (("pyarrow", "pyarrow"), ("none", "none.such"), ("none", "nonesuch"), ("unnamed", "json"))
     asked = Asked("t", (str(seen), str(unseen)), ((str(file), 4), (str(file), 5), ("/none", 1)), packages, 0.0)
     (answer,) = look(asked, iter(()))
-    assert answer.folder == "/work/0" and answer.name == f"the executor on {answer.host} (/work/0)"
+    assert answer.folder == "/spark/0" and answer.name == f"the executor on {answer.host} (/spark/0)"
     assert answer.folders == (None, "does not see what the driver writes there")
     assert answer.files == (str(file), "/none")
     assert answer.versions[0] and answer.versions[1:] == (None, None, "")
