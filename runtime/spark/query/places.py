@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.spark.base.disks import CHECKPOINT, Place
@@ -11,16 +12,21 @@ from vsc.runtime.spark.base.hadoop import is_local, local_path
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.registry import connector_of
 
-__all__ = ["places_of"]
+__all__ = ["places_of", "results_of"]
+
+
+def results_of(plan: Plan, checkpoint: str) -> Iterator[Place]:
+    """The checkpoint and the folders of sinks, wherever they are; variables are resolved."""
+    yield Place(CHECKPOINT, checkpoint)
+    for sink in plan.sinks:
+        path = connector_of(sink.connector.kind).folder(Options.of_sink(sink))
+        if path is not None:
+            yield Place(f"the sink of '{sink.node}'", path)
 
 
 def places_of(plan: Plan, checkpoint: str, local_dir: str | None) -> tuple[Place, ...]:
     """The local folders that a run of `plan`, whose variables are resolved, writes to on this machine."""
-    found = [Place(CHECKPOINT, checkpoint)]
-    for sink in plan.sinks:
-        path = connector_of(sink.connector.kind).folder(Options.of_sink(sink))
-        if path is not None:
-            found.append(Place(f"the sink of '{sink.node}'", path))
+    found = list(results_of(plan, checkpoint))
     local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     found.append(Place("--local-dir", local_dir) if local_dir else Place("Spark's local folder", local))
     found.append(Place("the temporary folder", tempfile.gettempdir()))

@@ -8,6 +8,7 @@ from vsc.runtime.spark.base.disks import CHECKPOINT
 from vsc.runtime.spark.base.hadoop import is_local, local_path
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.query.places import results_of
 from vsc.runtime.spark.session.executors import Shared
 
 __all__ = ["shared_by"]
@@ -15,15 +16,12 @@ __all__ = ["shared_by"]
 
 def shared_by(plan: Plan, checkpoint: str, default_local: bool) -> tuple[Shared, ...]:
     """Those of a plan whose variables are resolved. `default_local`: paths without a scheme are local."""
-    found = [Shared(CHECKPOINT, checkpoint, CheckpointError)]
+    found = []
     for node in plan.sources:
-        options = Options.of_source(node)
-        path = connector_of(node.source.connector.kind).input_path(options)
+        path = connector_of(node.source.connector.kind).input_path(Options.of_source(node))
         if path is not None:
             found.append(Shared(f"the source '{node.name}'", path, SourceError, read=True))
-    for sink in plan.sinks:
-        path = connector_of(sink.connector.kind).folder(Options.of_sink(sink))
-        if path is not None:
-            found.append(Shared(f"the sink of '{sink.node}'", path, SinkError))
+    for place in results_of(plan, checkpoint):
+        found.append(Shared(place.what, place.path, CheckpointError if place.what == CHECKPOINT else SinkError))
     local = (one for one in found if is_local(one.path, default_local))
     return tuple(Shared(one.what, local_path(one.path), one.error, one.read) for one in local)
