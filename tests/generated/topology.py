@@ -231,7 +231,7 @@ class _Operations(Growing):
         """Two streams of one key, or one with itself; far or close, on both sides or on one, with and without grace."""
         rng = self.rng
         left = self._pick("stream", keyed=True)
-        if left is None:
+        if left is None or sum(" within " in made for made in self.statements) == self.sizes.pairs:
             return
         right = self._any("stream", having=lambda n: n.key_types == left.key_types)
         mode, grace = rng.choice(("", "left ", "outer ")), rng.choice(("", "", " grace 4 ms", " grace 25 ms"))

@@ -78,17 +78,19 @@ def package_zip(folder: Path) -> Path:
     return target
 
 
-def warm_up(spark: SparkSession) -> None:
-    """Runs an empty task on each core of this machine, from a separate thread. Does nothing on a cluster.
+def warm_up(spark: SparkSession) -> threading.Thread | None:
+    """Runs an empty task on each core of this machine, from the thread that it returns; nothing on a cluster.
 
     So the workers start while the driver still prepares the query: the first epoch would wait for them.
     """
     if not is_here(spark.sparkContext.master or ""):
-        return
+        return None
     ship(spark)
     with configured(spark, query_configuration(partitions=1)):
         session = settled(spark)
-    threading.Thread(target=_tasks, args=(session,), name="vsc-warm-up", daemon=True).start()
+    warming = threading.Thread(target=_tasks, args=(session,), name="vsc-warm-up", daemon=True)
+    warming.start()
+    return warming
 
 
 def _tasks(session: SparkSession) -> None:

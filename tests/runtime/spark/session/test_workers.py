@@ -6,7 +6,6 @@ import gc
 import importlib
 import json
 import sys
-import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -65,9 +64,9 @@ def _daemons(spark: SparkSession) -> dict[int, bool]:
 def test_sources_and_stages_share_the_workers_that_were_warmed_up(spark: SparkSession, tmp_path: Path) -> None:
     settings, tracker = dict(spark.conf.getAll), spark.sparkContext.statusTracker()
     jobs = set(tracker.getJobIdsForGroup(None))
-    warm_up(spark)
+    warming = warm_up(spark)
     assert dict(spark.conf.getAll) == settings
-    (warming,) = (thread for thread in threading.enumerate() if thread.name == "vsc-warm-up")
+    assert warming is not None
     warming.join()
     (job,) = set(tracker.getJobIdsForGroup(None)) - jobs
     told = tracker.getJobInfo(job)
