@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from vsc.compiler import compile_topology
 from vsc.runtime.spark import start
 from vsc.runtime.spark.session.local_files import use_local_files
-from vsc.runtime.spark.session.ship import warm_up
+from vsc.runtime.spark.session.ship import ship, warm_up
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
 
@@ -32,6 +32,7 @@ def _seen(_: int) -> tuple[bool, bool]:
 
 
 def test_a_worker_is_forked_with_everything_loaded(spark: SparkSession) -> None:
+    ship(spark)
     assert spark.sparkContext.parallelize([1], 1).map(_seen).collect() == [(True, True)]
 
 
@@ -43,6 +44,7 @@ def _archives(_: int) -> tuple[int, int]:
 
 
 def test_an_archive_is_read_once(spark: SparkSession) -> None:
+    ship(spark)
     ((archives, read),) = spark.sparkContext.parallelize([1], 1).map(_archives).collect()
     assert archives >= 3
     assert read == 0
