@@ -10,14 +10,14 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 import vsc.runtime.errors as errors
-from vsc.runtime.errors import CheckpointError, SourceError, StateError, VscRuntimeError
+from vsc.runtime.errors import CheckpointError, SourceError, StartError, StateError, VscRuntimeError
 from vsc.runtime.spark.base.disks import Place, forbidden, full_disk, is_full
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.lake.table import lake_failure
 from vsc.runtime.spark.formats.file_errors import read_error
 from vsc.runtime.spark.query.running_query import QueryFailedError
 
-__all__ = ["explained", "translated", "translating"]
+__all__ = ["explained", "started_late", "translated", "translating"]
 
 _OWN = re.compile(
     r"(?:vsc\.)?runtime\.errors\.(\w+): \[VSC\d+\] (.+?)(?:\n  help: (.+?))?(?=\n\s*\n|\n\S|\n\s+at |\n SQLSTATE|\Z)",
@@ -25,6 +25,7 @@ _OWN = re.compile(
 )
 _BLOB = re.compile(r"blob '(\d+)-")
 _STATE_LOADING = ("CANNOT_LOAD_STATE_STORE", "state.RocksDB", "StateStore")
+_LATE = "Python worker failed to connect back"
 _NOT_LOADED = "Spark cannot load the state of the checkpoint"
 _STATE_FILE = re.compile(r"(?:Error reading streaming state file of|FileNotFoundException: File) (\S+?/(\d+)_\S+)")
 
@@ -47,6 +48,11 @@ def translated(error: BaseException, places: Sequence[Place] = ()) -> VscRuntime
         kind = getattr(errors, quoted.group(1), VscRuntimeError)
         return kind(_line(quoted.group(2)), None if quoted.group(3) is None else _line(quoted.group(3)))
     return read_error(text, _innermost(text)) or _known(text, places)
+
+
+def started_late(error: BaseException) -> bool:
+    """Whether Spark gave up on a Python worker before it had started: it waits 10 seconds, whatever the load."""
+    return _LATE in str(error)
 
 
 @contextmanager
@@ -100,6 +106,11 @@ def _known(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
     lake = lake_failure(text, _innermost(text))
     if lake is not None:
         return lake
+    if _LATE in text:
+        return StartError(
+            "a Python worker of Spark did not start within 10 seconds: the machine is too busy",
+            "the same command continues with this epoch",
+        )
     if "CANNOT_LOAD_STATE_STORE" in text:
         return StateError(
             f"{_NOT_LOADED}: {_innermost(text)}",

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from vsc.runtime.spark.base.job import Run, ends
 from vsc.runtime.spark.connectors.registry import empty_sources
 from vsc.runtime.spark.exchange.counters import EpochReport
+from vsc.runtime.spark.query.failures import started_late
 from vsc.runtime.spark.query.preflight import PreparedRun
 from vsc.runtime.spark.query.start import Opened, Started, start_query
 from vsc.runtime.spark.report.bad_rows import check_usable
@@ -32,6 +33,7 @@ __all__ = ["Interrupted", "Run", "run"]
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.1
+_STARTS = 3
 
 
 def run(prepared: PreparedRun, spark: SparkSession, show: Display, interrupts: Interrupts | None = None) -> None:
@@ -60,17 +62,23 @@ def run(prepared: PreparedRun, spark: SparkSession, show: Display, interrupts: I
 
 
 def _once(opened: Opened, spark: SparkSession, watch: _Watch, interrupts: Interrupts) -> None:
-    started = start_query(opened, spark, watch.done)
-    interrupts.orderly = True
-    try:
-        stopped = _to_its_end(started, watch, ends(opened.job.trigger), interrupts)
-    finally:
-        interrupts.orderly = False
-    started.claim.release()
-    watch.update(started.query)
-    failure = started.query.exception()
-    if failure is not None and not stopped:
-        raise failure from started.why(failure) or started.writer.error
+    """One query to its end; where Spark gave up on a worker of a busy machine, another one goes on."""
+    for left in reversed(range(_STARTS)):
+        started = start_query(opened, spark, watch.done)
+        interrupts.orderly = True
+        try:
+            stopped = _to_its_end(started, watch, ends(opened.job.trigger), interrupts)
+        finally:
+            interrupts.orderly = False
+        started.claim.release()
+        watch.update(started.query)
+        failure = started.query.exception()
+        if failure is None or stopped:
+            return
+        if not left or not started_late(failure):
+            raise failure from started.why(failure) or started.writer.error
+        _log.warning("a Python worker of Spark took too long to start on this busy machine: the query starts again")
+        opened = opened.again()
 
 
 def _to_its_end(started: Started, watch: _Watch, ends: bool, interrupts: Interrupts) -> bool:

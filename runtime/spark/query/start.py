@@ -101,10 +101,15 @@ class Opened:
         until = self.job.back_to
         return (report for report in self.checkpoint.reports() if until is None or report.epoch <= until)
 
+    def again(self) -> Opened:
+        """The same after its query has ended, for one that goes on."""
+        checkpoint = replace(self.checkpoint, fresh=False)
+        return replace(self, job=replace(self.job, back_to=None), checkpoint=checkpoint, reached=True)
+
     def to_drain(self) -> Opened:
         """The same after its run, for the run that emits everything still held."""
-        job = replace(self.job, trigger="available-now", max_idle=None, back_to=None)
-        return replace(self, job=job, checkpoint=replace(self.checkpoint, fresh=False), reached=True)
+        after = self.again()
+        return replace(after, job=replace(after.job, trigger="available-now", max_idle=None))
 
 
 @dataclass(frozen=True, slots=True)
