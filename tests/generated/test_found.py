@@ -107,3 +107,19 @@ def test_a_late_record_does_not_count_among_those_that_wait_for_a_join(clock: st
     assert whole.stores.bytes_kept(plan) == single.stores.bytes_kept(plan)
     (meta,) = [data for data in whole.stores.bytes_kept(plan).values() if data.startswith(b"VSTB")]
     assert int.from_bytes(meta[16:24], "little") == 4
+
+
+def test_what_meets_itself_twice_keeps_the_order_in_which_it_met() -> None:
+    text = """
+    stream s (k string, n bigint, at bigint) from memory () key k timestamp at;
+    stream t = map s select cast(n as string) as n;
+    stream pairs = join t as l with t as r within (before = 12 ms, after = 0 ms) select concat(l.n, r.n) as n;
+    stream again = outer join pairs as l with pairs as r within 40 ms select concat_ws('/', l.n, r.n) as n;
+    stream each = explode again by array('<', '>') as side;
+    sink each to memory ();
+    """
+    plan = compile_topology(text, path="found.vdsl")
+    epoch = rows(("s", {"k": "a", "n": 4, "at": 52}), ("s", {"k": "a", "n": 2, "at": 49}))
+    met = ["44/44", "22/44", "22/22", "44/22", "42/22", "42/44", "22/42", "44/42", "42/42"]
+    sent = shipped(plan, [epoch], ["each"]).outcome["each"]
+    assert [value for _, _, value in sent] == [f"('{n}', '{side}')" for n in met for side in "<>"]

@@ -167,7 +167,9 @@ class Routes:
     def _step(self, moments: Moments, edge: tuple[str, int]) -> Moments:
         *outer, last = moments.levels
         route = last % self._count
-        return Moments((*outer, last - route + self._tables[edge][route]))
+        led = self._tables[edge][route]
+        assert not (led < 0).any(), "there is no such route"
+        return Moments((*outer, last - route + led))
 
     def _number(self) -> int:
         self._count += 1

@@ -196,8 +196,10 @@ class Joining(Step):
         order = np.argsort(np.concatenate([part[0] for part in parts]), kind="stable")
         event, key, lefts, rights, of_left = (np.concatenate(part)[order] for part in zip(*parts, strict=True))
         made = Made(timing.given(event, before[event] + turns(event)), key, (lefts, rights), of_left)
-        came = self._came_out(released, sides)
-        return Flow.merged([came, self._results.of(made, sides, np.zeros(len(made), dtype=np.bool_))])
+        results = self._results.of(made, sides, np.zeros(len(made), dtype=np.bool_))
+        if not single:  # nothing waits here, so the moments have no levels for what time releases
+            return results
+        return Flow.merged([self._came_out(released, sides), results])
 
     def _released(self, single: Sequence[Alone], timing: Timing) -> tuple[Made, Int64s]:
         """What time releases, and how much of it comes in front of the results of each record."""
