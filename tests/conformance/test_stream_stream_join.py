@@ -38,20 +38,18 @@ def _cases(shared: Path, folder: str) -> Iterator[tuple[Recording, int, dict[str
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_gives_what_kafka_streams_gave(shared: Path, folder: str) -> None:
-    played = 0
-    for recording, number, case in _cases(shared, folder):
-        if number == 0:
-            play(recording, case)
-            played += 1
-    assert played >= 30
+    """Some of the recordings; `test_every_case_gives_the_same_one_by_one_and_at_once` plays all."""
+    some = list(_cases(shared, folder))[::8]
+    for recording, _, case in some:
+        play(recording, case)
+    assert len(some) >= 8
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_gives_the_same_in_every_case_and_at_once(shared: Path, folder: str) -> None:
+def test_every_case_gives_the_same_one_by_one_and_at_once(shared: Path, folder: str) -> None:
     for recording, number, case in _cases(shared, folder):
-        if number:
-            play(recording, case)
+        play(recording, case)
         rng, steps = random.Random(f"{recording.name}-{number}"), range(1, len(case["steps"]))
         play_at_once(recording, case)
         play_at_once(recording, case, sorted(rng.sample(steps, min(rng.randint(1, 5), len(steps)))))
