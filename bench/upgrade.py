@@ -86,7 +86,7 @@ def lines(found: Upgraded) -> list[str]:
 def _measured(versions: int, partitions: int) -> Upgraded:
     from vsc.compiler import compile_topology
     from vsc.runtime.spark import start
-    from vsc.runtime.spark.upgrade import Upgrade, upgrade
+    from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as place:
         folder, spark = Path(place), session("upgrade")
@@ -96,7 +96,7 @@ def _measured(versions: int, partitions: int) -> Upgraded:
         start(old, spark, checkpoint=folder / "old", variables=variables, partitions=partitions).awaitTermination()
         job = Upgrade(new, str(folder / "old"), str(folder / "new"), variables, 2 * partitions)
         began = time.perf_counter()
-        moved = upgrade(job, spark, lambda _: None)
+        moved = upgrade(prepare(job), spark, lambda _: None)
         whole = time.perf_counter() - began
         assert moved is not None
         began = time.perf_counter()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.runtime.spark.upgrade.support import ID, OLD, checkpoint
 from vsc.changes import compare
 from vsc.cli import main
 from vsc.compiler import compile_topology
@@ -20,27 +21,11 @@ from vsc.runtime.spark.checkpoint.identity import FORMAT, Identity, changes_in_p
 from vsc.runtime.spark.checkpoint.lineage import ORIGIN, SUCCESSOR, Origin, check_alone
 from vsc.runtime.spark.upgrade.decisions import remarks
 
-OLD = """
-stream s (k string, n bigint, at timestamp) from files (path = '${in}', format = 'json') key k timestamp at;
-table t = aggregate s group by k select sum(n) as total;
-sink t to noop ();
-"""
 CHANGED = OLD.replace("sum(n)", "max(n)")
 SAME = OLD.replace("table t", "table sums").replace("sink t", "sink sums")
 KAFKA = OLD.replace(
     "files (path = '${in}', format = 'json')", "kafka (bootstrap_servers = 'b:1', topic = 't', format = 'json')"
 )
-
-
-def checkpoint(folder: Path) -> None:
-    """A checkpoint as far as names and small files go: one epoch has ended."""
-    for name in ("vsc", "offsets", "commits"):
-        (folder / name).mkdir(parents=True)
-    identity = Identity("0123456789abcdef" * 2, 2, dump(compile_topology(OLD)))
-    (folder / "vsc/identity.json").write_text(identity.dump("t"))
-    (folder / "vsc/plan.json").write_text(identity.plan_text)
-    for name in ("offsets/0", "commits/0"):
-        (folder / name).write_text("v1\n")
 
 
 @pytest.fixture
@@ -56,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "young/commits/0").unlink()
     (tmp_path / "behind" / SUCCESSOR).write_text(sealed({"path": "/new", "id": "1"}))
     (tmp_path / "begun/vsc/identity.json").unlink()
-    (tmp_path / "begun" / ORIGIN).write_text(Origin("ck", "0123456789abcdef" * 2, 0).dump())
+    (tmp_path / "begun" / ORIGIN).write_text(Origin("ck", ID, 0).dump())
     for name, version in (("former", FORMAT - 1), ("newer", FORMAT + 1)):
         identity = tmp_path / name / "vsc/identity.json"
         data = {**json.loads(identity.read_text()), "format": version}
@@ -187,7 +172,7 @@ def test_a_run_is_refused_once_the_old_query_has_gone_on_and_written(
     epochs: dict[int, dict[str, int] | None], refused: int | None, folder: Path
 ) -> None:
     checkpoint(folder / "new")
-    origin = Origin(f"file:{folder}/ck", "0123456789abcdef" * 2, 0)
+    origin = Origin(f"file:{folder}/ck", ID, 0)
     (folder / "new" / ORIGIN).write_text(origin.dump())
     (folder / "ck/vsc/epochs").mkdir()
     for number, written in epochs.items():
@@ -213,7 +198,7 @@ def test_a_run_is_refused_once_the_old_query_has_gone_on_and_written(
 
 def test_it_is_refused_before_spark_starts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     checkpoint(folder / "new")
-    (folder / "new" / ORIGIN).write_text(Origin(f"file:{folder}/ck", "0123456789abcdef" * 2, 0).dump())
+    (folder / "new" / ORIGIN).write_text(Origin(f"file:{folder}/ck", ID, 0).dump())
     (folder / "ck/offsets/1").write_text("v1\n")
     (folder / "old.vdsl").write_text(OLD)
     assert main(["run", "old.vdsl", "--checkpoint", "new", "--var", "in=in"]) == 1
@@ -229,7 +214,7 @@ def test_a_name_under_which_records_wait_cannot_change(
 ) -> None:
     text = OLD + "table NAME = aggregate s group by n as m select count(*) as c;\nsink NAME to noop ();\n"
     old, plan = (compile_topology(text.replace("NAME", name)) for name in "uv")
-    identity = Identity("0123456789abcdef" * 2, 2, dump(old))
+    identity = Identity(ID, 2, dump(old))
     (folder / "ck/vsc/identity.json").write_text(identity.dump("t"))
     (folder / "ck/vsc/plan.json").write_text(identity.plan_text)
     for name in ("inputs", "epochs"):
@@ -261,7 +246,7 @@ def test_a_checkpoint_keeps_the_clock_that_it_was_begun_with(
     began: Clock, plan: dict[str, Any], problem: str | None, folder: Path
 ) -> None:
     compiled = compile_topology(f"topology t (clock = 'records');{OLD}")
-    identity = Identity("0123456789abcdef" * 2, 2, dump(replace(compiled, clock=began)))
+    identity = Identity(ID, 2, dump(replace(compiled, clock=began)))
     assert identity.clock == began
     files = LocalFiles(str(folder / "ck"))
     if problem is None:
@@ -277,7 +262,7 @@ def test_a_checkpoint_keeps_the_clock_that_it_was_begun_with(
 
 def test_that_the_clock_was_implied_when_a_checkpoint_began_is_no_difference(folder: Path) -> None:
     compiled = replace(compile_topology(OLD, path="t.vdsl"), clock="input")
-    identity = Identity("0123456789abcdef" * 2, 2, dump(replace(compiled, clock_implied=True)))
+    identity = Identity(ID, 2, dump(replace(compiled, clock_implied=True)))
     files = LocalFiles(str(folder / "ck"))
     assert changes_in_place(files, identity, replace(compiled, clock_implied=False), "new.vdsl") is None
 

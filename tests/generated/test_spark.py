@@ -26,7 +26,7 @@ from tests.runtime.spark.files import by_age, sink_records, write_rows
 from tests.runtime.spark.support import run_once
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Node, Plan
-from vsc.runtime.spark.upgrade import Upgrade, upgrade
+from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 from vsc.testing import Record, TopologyTestDriver
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
@@ -52,7 +52,8 @@ def test_spark_gives_what_the_driver_gives(spark: Any, tmp_path: Path, seed: int
     for number, epoch in enumerate(epochs):
         if number and rng.random() < 0.3:
             checkpoint, before, partitions = tmp_path / f"ck-{number}", checkpoint, rng.randint(1, 4)
-            upgrade(Upgrade(plan, str(before), str(checkpoint), variables, partitions), spark, lambda line: None)
+            job = Upgrade(plan, str(before), str(checkpoint), variables, partitions)
+            upgrade(prepare(job), spark, lambda line: None)
         write_rows(plan, tmp_path / "in", epoch, number, formats)
         run_once(
             plan, spark, checkpoint, variables=variables, partitions=partitions, local_dir=str(local),

@@ -7,9 +7,9 @@ done, 1 refused (topology, checkpoints, a store that needs a decision), 2 wrong 
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, print_payload, variables
 from vsc.cli.errors import UsageError
@@ -20,9 +20,8 @@ from vsc.cli.problems import tell
 from vsc.cli.run_checks import check_partitions
 
 if TYPE_CHECKING:
+    from vsc.changes import Change
     from vsc.plan.nodes import Plan
-    from vsc.runtime.spark.base.checksummed import ReadableFiles
-    from vsc.runtime.spark.upgrade import Moved, Upgrade
 
 __all__ = ["add_arguments", "execute"]
 
@@ -64,30 +63,19 @@ def execute(args: argparse.Namespace) -> int:
 
 def _upgraded(args: argparse.Namespace, plan: Plan, options: SparkOptions, given: Mapping[str, str]) -> int:
     from vsc.runtime.errors import VscRuntimeError
-    from vsc.runtime.spark.query.preflight import check
-    from vsc.runtime.spark.upgrade import Upgrade, settled_positions, upgrade
+    from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 
-    local = options.default_is_local
     job = Upgrade(
         plan, args.old, args.checkpoint, given, args.partitions, frozenset(args.reset), frozenset(args.accept),
         args.dry_run, _positions(args.position),
     )  # fmt: skip
     try:
-        _look_ahead(job, local)
-        settled_positions(check(plan, given, "available-now", default_local=local), job.positions)
+        prepared = prepare(job, options.default_is_local, partial(_show, job.positions))
         check_java()
         settings = {"spark.driver.maxResultSize": "0", **options.for_plan(plan)}
     except VscRuntimeError as error:
         raise refusal(error) from error
-
-    def work(spark: Any) -> Moved | None:
-        from vsc.runtime.spark.base.hadoop import Files, is_local
-
-        if not is_local(job.old, local):
-            _judge(job, Files(spark, job.old), Files(spark, job.new))
-        return upgrade(job, spark, tell)
-
-    moved = options.run(f"vsc upgrade {plan.name}", settings, work)
+    moved = options.run(f"vsc upgrade {plan.name}", settings, lambda spark: upgrade(prepared, spark, tell))
     if moved is not None:
         tell(f"carried over {moved}; next: vsc run {args.file} --checkpoint {args.checkpoint}")
     return 0
@@ -106,39 +94,11 @@ def _positions(given: list[str]) -> dict[str, str]:
     return found
 
 
-def _look_ahead(job: Upgrade, local: bool) -> None:
-    """Shows what changes, and refuses everything that local checkpoints alone show to be wrong."""
-    from vsc.runtime.errors import CheckpointError
-    from vsc.runtime.spark.base.checksummed import LocalFiles
-    from vsc.runtime.spark.base.folders import unwritable
-    from vsc.runtime.spark.base.hadoop import is_local, local_path
-    from vsc.runtime.spark.checkpoint.claim import check_unclaimed
-
-    for path, option in ((job.old, "--from"), (job.new, "--checkpoint")):
-        if not path.strip():
-            raise CheckpointError(f"{option}: the checkpoint has no name", "give the path of a folder")
-    new = None
-    if is_local(job.new, local):
-        folder = local_path(job.new)
-        problem = unwritable(folder)
-        if os.path.exists(folder) and not os.path.isdir(folder):
-            problem = "it is a file"
-        if problem is not None:
-            raise CheckpointError(f"the checkpoint {job.new} cannot be written: {problem}", "give a folder that can")
-        new = LocalFiles(os.path.abspath(folder))
-    if is_local(job.old, local):
-        check_unclaimed(local_path(job.old), reads=True)
-        _judge(job, LocalFiles(os.path.abspath(local_path(job.old))), new)
-
-
-def _judge(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> None:
-    """Shows what the new topology changes. Raises VscRuntimeError for what cannot be done."""
+def _show(positions: Collection[str], changes: Sequence[Change]) -> None:
+    """Shows what the new topology changes; `positions`: the sources that are given one."""
     from vsc.changes import render
-    from vsc.runtime.spark.upgrade import check_decided, check_placed, looked_at, remarks
+    from vsc.runtime.spark.upgrade import remarks
 
-    changes = looked_at(job, old, new)
     print_payload(render(changes, "text", ""))
-    for remark in remarks(changes, job.positions):
+    for remark in remarks(changes, positions):
         tell(remark)
-    check_decided(changes, job.reset, job.accept)
-    check_placed(changes, job.plan, job.positions)

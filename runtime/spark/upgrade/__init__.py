@@ -1,5 +1,6 @@
 """`vsc upgrade`: a new checkpoint, for a changed topology, that goes on where an old one stopped.
 
+`preflight` checks, once, what can be refused before anything is carried over: only a `PreparedUpgrade` is run.
 `decisions` says what becomes of each store, or why not, and checks the positions that the user gives to sources;
 `positions` writes where each goes on; `carried` moves the rows of stores, on executors; `job` puts all of that
 together, in the folder of the new checkpoint.
@@ -10,7 +11,8 @@ repeated from its beginning.
 """
 
 from vsc.runtime.spark.upgrade.carried import Moved
-from vsc.runtime.spark.upgrade.decisions import check_decided, check_placed, remarks, settled_positions
-from vsc.runtime.spark.upgrade.job import Upgrade, looked_at, upgrade
+from vsc.runtime.spark.upgrade.decisions import remarks
+from vsc.runtime.spark.upgrade.job import upgrade
+from vsc.runtime.spark.upgrade.preflight import PreparedUpgrade, Upgrade, prepare
 
-__all__ = ["Moved", "Upgrade", "check_decided", "check_placed", "looked_at", "remarks", "settled_positions", "upgrade"]
+__all__ = ["Moved", "PreparedUpgrade", "Upgrade", "prepare", "remarks", "upgrade"]

@@ -17,7 +17,7 @@ from vsc.cli import main
 from vsc.runtime.spark import read_store
 from vsc.runtime.spark.base.checksummed import LocalFiles
 from vsc.runtime.spark.checkpoint.identity import FORMAT, OLDEST, read_identity
-from vsc.runtime.spark.upgrade import Upgrade, upgrade
+from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +66,7 @@ def test_a_kept_checkpoint_goes_on(version: int, spark: SparkSession, tmp_path: 
     logged = "".join(path.read_text() for path in (tmp_path / "run/ck/sources/0").iterdir() if path.name.isdigit())
     assert (logged.count("/vsc/control/0-start.txt"), logged.count(f"file://{old}/vsc/control/0-start.txt")) == (1, 1)
     job = Upgrade(plan, str(tmp_path / "upgraded/ck"), new, variables["upgraded"], partitions=3)
-    assert upgrade(job, spark, lambda _: None) is not None
+    assert upgrade(prepare(job), spark, lambda _: None) is not None
     run_once(plan, spark, Path(new), variables=variables["upgraded"])
     for how in ("run", "upgraded"):
         out = tmp_path / how / "out"

@@ -29,6 +29,7 @@ from vsc.runtime.spark.query.preflight import prepare
 from vsc.runtime.spark.query.run import run
 from vsc.runtime.spark.report.displays import display
 from vsc.runtime.spark.upgrade import Upgrade, upgrade
+from vsc.runtime.spark.upgrade import prepare as prepare_upgrade
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -195,5 +196,6 @@ def test_a_query_that_is_carried_over_in_the_middle(spark: SparkSession, tmp_pat
     opened = Checkpoint.open(spark, str(tmp_path / "old"), plan, None)
     waited = [report.epoch for report in opened.reports() if any(size.steps for size in report.state.values())]
     opened.go_back(make_sinks(spark, resolve_plan(plan, variables), opened.id), waited[-1])
-    upgrade(Upgrade(plan, str(tmp_path / "old"), str(tmp_path / "new"), variables, 2), spark, lambda _: None)
+    job = Upgrade(plan, str(tmp_path / "old"), str(tmp_path / "new"), variables, 2)
+    upgrade(prepare_upgrade(job), spark, lambda _: None)
     assert ran("new", 2, "out", "rest") == whole

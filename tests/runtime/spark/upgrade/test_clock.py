@@ -12,7 +12,7 @@ import pytest
 
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.upgrade import Upgrade, upgrade
+from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 from vsc.testing import TopologyTestDriver
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_the_clock_changes_with_an_upgrade_alone(
     with pytest.raises(CheckpointError, match="topology shop: limits clock was 'records', is 'input'"):
         run_once(by_input, spark, old, variables=variables)
 
-    upgrade(Upgrade(by_input, str(old), str(new), variables, 4), spark, lambda line: None)
+    upgrade(prepare(Upgrade(by_input, str(old), str(new), variables, 4)), spark, lambda line: None)
     assert json.loads((new / "vsc/plan.json").read_text())["clock"] == "input"
     run(by_input, new, 12, 80)
     with TopologyTestDriver(by_input) as driver:

@@ -11,7 +11,7 @@ import pytest
 from tests.runtime.spark.support import compiled
 from tests.runtime.spark.upgrade.test_positions import Folder, known
 from vsc.runtime.errors import PositionError
-from vsc.runtime.spark.upgrade import settled_positions
+from vsc.runtime.spark.upgrade.decisions import settled_positions
 from vsc.runtime.spark.upgrade.positions import positions, write_positions
 
 KAFKA = "stream s (k string) from kafka (bootstrap_servers = 'x:1', topic = 't', format = 'json') key k;\n"

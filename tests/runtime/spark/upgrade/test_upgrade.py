@@ -13,13 +13,14 @@ import pytest
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.spark import read_store
+from vsc.runtime.spark.base.checksummed import sealed
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import resolve_plan
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.claim import claim
 from vsc.runtime.spark.checkpoint.lineage import SUCCESSOR
 from vsc.runtime.spark.connectors.registry import make_sinks
-from vsc.runtime.spark.upgrade import Upgrade, upgrade
+from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,21 +109,21 @@ def test_what_is_kept_goes_on_whatever_it_is_called(
     said: list[str] = []
     job = Upgrade(new, str(tmp_path / "old"), str(tmp_path / "new"), variables)
 
-    assert upgrade(replace(job, dry_run=True), spark, said.append) is None
+    assert upgrade(prepare(replace(job, dry_run=True)), spark, said.append) is None
     assert not (tmp_path / "new").exists()
     assert "source prices (was rates): goes on at entry 1 of its log" in said
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoint, "create", killed)
         with pytest.raises(RuntimeError, match="killed"):
-            upgrade(job, spark, said.append)
+            upgrade(prepare(job), spark, said.append)
     with pytest.raises(CheckpointError, match="was not finished"):
         run_once(new, spark, tmp_path / "new", variables=variables)
-    moved = upgrade(job, spark, said.append)
+    moved = upgrade(prepare(job), spark, said.append)
     assert moved is not None
     assert moved.rows > 20
     assert fingerprint(tmp_path / "old") == before
     with pytest.raises(CheckpointError, match="is a checkpoint already"):
-        upgrade(job, spark, said.append)
+        prepare(job)
 
     reports = run_once(new, spark, tmp_path / "new", variables=variables)
     assert sum(report.read["orders"] for report in reports) == 12 * (FILES - 2)
@@ -136,7 +137,7 @@ def test_what_is_kept_goes_on_whatever_it_is_called(
     assert not list((tmp_path / "new/vsc/control").glob("seed*")) or len(reports) == 1
     assert (tmp_path / "old" / SUCCESSOR).exists()
     # Once more: what an upgraded query knows of its sources and sinks goes on as well.
-    assert upgrade(replace(job, old=job.new, new=str(tmp_path / "third")), spark, said.append) is not None
+    assert upgrade(prepare(replace(job, old=job.new, new=str(tmp_path / "third"))), spark, said.append) is not None
     [report] = run_once(new, spark, tmp_path / "third", variables=variables)
     assert report.read == {}
     assert rows(tmp_path / "out", "once") == rows(tmp_path / "whole", "once")
@@ -164,7 +165,7 @@ sink once to files (path = '${out}/once', format = 'parquet');
     assert rows(tmp_path / "out", "priced") == Counter()
     job = Upgrade(new, str(tmp_path / "old"), str(tmp_path / "new"), variables)
     said: list[str] = []
-    assert upgrade(job, spark, said.append) is not None
+    assert upgrade(prepare(job), spark, said.append) is not None
 
     late = [{"id": 900, "currency": "a", "amount": 9, "at": 300}]
     write_json(tmp_path / "in/orders/9.json", late, 9)
@@ -174,7 +175,7 @@ sink once to files (path = '${out}/once', format = 'parquet');
     ) as no:
         run_once(new, spark, tmp_path / "new", variables=variables)
     assert no.value.help is not None and "and a new folder" in no.value.help
-    assert upgrade(replace(job, new=str(tmp_path / "again")), spark, said.append) is not None
+    assert upgrade(prepare(replace(job, new=str(tmp_path / "again"))), spark, said.append) is not None
     run_once(new, spark, tmp_path / "again", variables=variables)  # there is nothing new to read
 
     run_once(new, spark, tmp_path / "one", variables={**variables, "out": str(tmp_path / "whole")}, partitions=2)
@@ -193,21 +194,25 @@ def test_another_number_of_partitions_a_store_reset_and_one_accepted(
     said: list[str] = []
     job = Upgrade(new, str(tmp_path / "old"), str(tmp_path / "new"), variables, partitions=3)
     with pytest.raises(UpgradeError, match=r"of these stores:\n  totals: .*\n  totals#windows: .*\n  clos"):
-        upgrade(job, spark, said.append)
-    job = replace(job, accept=frozenset({"totals"}), reset=frozenset({"closed#suppressed"}))
+        prepare(job)
+    prepared = prepare(replace(job, accept=frozenset({"totals"}), reset=frozenset({"closed#suppressed"})))
     running = claim(spark, Files(spark, str(tmp_path / "old")))
     before = fingerprint(tmp_path / "old")
     with monkeypatch.context() as patch, pytest.raises(CheckpointError, match=r"/old is in use by .*: process \d+ on "):
         patch.setattr("vsc.runtime.spark.checkpoint.claim.STOPPING_SECONDS", 0.0)
-        upgrade(job, spark, said.append)
+        upgrade(prepared, spark, said.append)
     running.release()
+    (tmp_path / "old" / SUCCESSOR).write_text(sealed({"path": "/faster", "id": "1"}))
+    with pytest.raises(CheckpointError, match="/old was upgraded to /faster, and that has written to its sinks"):
+        upgrade(prepared, spark, said.append)
+    (tmp_path / "old" / SUCCESSOR).unlink()
     with monkeypatch.context() as patch:
         patch.setattr("vsc.runtime.spark.base.disks.shutil.disk_usage", lambda path: SimpleNamespace(free=100))
         with pytest.raises(UpgradeError, match=r"the state has \d+\.\d KiB, 100 B are free on the disk of .*/new"):
-            upgrade(job, spark, said.append)
+            upgrade(prepared, spark, said.append)
     assert not (tmp_path / "new").exists()
     assert before.keys() == fingerprint(tmp_path / "old").keys()
-    assert upgrade(job, spark, said.append) is not None
+    assert upgrade(prepared, spark, said.append) is not None
     run_once(new, spark, tmp_path / "new", variables=variables)
     run_once(new, spark, tmp_path / "one", variables={**variables, "out": str(tmp_path / "whole")}, partitions=3)
     for name in ("priced", "once"):

@@ -19,7 +19,7 @@ from tests.runtime.spark.support import compiled, parquet_rows, run_once
 from tools.kept_checkpoint import FILES, TOPOLOGY, half_run
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.checkpoint.identity import IDENTITY
-from vsc.runtime.spark.upgrade import Upgrade, upgrade
+from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,7 +67,7 @@ def test_killed_and_repeated_and_two_from_one(spark: SparkSession, tmp_path: Pat
     variables = half_run(spark, tmp_path)
     (tmp_path / "new.vdsl").write_text(TOPOLOGY)
     other = Upgrade(new, str(tmp_path / "ck"), str(tmp_path / "other"), variables)
-    assert upgrade(other, spark, lambda _: None) is not None
+    assert upgrade(prepare(other), spark, lambda _: None) is not None
 
     for point in POINTS:
         status, err = execute(tmp_path, variables, "tests.runtime.spark.killing", point)
@@ -92,4 +92,4 @@ def test_killed_and_repeated_and_two_from_one(spark: SparkSession, tmp_path: Pat
     with pytest.raises(CheckpointError, match=r"ck was upgraded to .*/new, and that has written"):
         run_once(new, spark, tmp_path / "ck", variables=variables)
     with pytest.raises(CheckpointError, match=r"ck was upgraded to .*/new, and that has written"):
-        upgrade(Upgrade(new, other.old, str(tmp_path / "fourth"), variables), spark, lambda _: None)
+        prepare(Upgrade(new, other.old, str(tmp_path / "fourth"), variables))

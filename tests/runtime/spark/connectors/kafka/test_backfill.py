@@ -15,7 +15,7 @@ import pytest
 from servers.kafka import Broker, Record
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import PositionError
-from vsc.runtime.spark.upgrade import Upgrade, upgrade
+from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -144,11 +144,11 @@ def test_history_then_live_data_is_one_live_run(
         job = Upgrade(compiled(LIVE), str(tmp_path / f"{name}-old"), str(tmp_path / name), here, positions=ends)
         beyond = {**ends, "orders": json.dumps({variables["orders"]: {"0": 1, "1": 999}})}
         with pytest.raises(PositionError, match=r"has the offsets 0 to 32, 999 is outside"):
-            upgrade(replace(job, positions=beyond), spark, said.append)
-        assert upgrade(replace(job, dry_run=True), spark, said.append) is None
+            prepare(replace(job, positions=beyond))
+        assert upgrade(prepare(replace(job, dry_run=True)), spark, said.append) is None
         assert not (tmp_path / name).exists()
         assert any(line.startswith(f"source orders: begins at {variables['orders']} 0: ") for line in said)
-        upgrade(job, spark, said.append)
+        upgrade(prepare(job), spark, said.append)
         reports = run_once(compiled(LIVE), spark, tmp_path / name, variables=here)
         assert sum(report.read["orders"] for report in reports) == len(orders()) - HISTORY["orders"]
         assert priced(tmp_path / f"{name}-out") == expected_priced()
@@ -157,11 +157,8 @@ def test_history_then_live_data_is_one_live_run(
     # And back to files: what lies there counts as read.
     here = {**variables, "out": str(tmp_path / "files-out")}
     now = {"orders": "now", "rates": "beginning"}
-    upgrade(
-        Upgrade(compiled(FROM_FILES), str(tmp_path / "files"), str(tmp_path / "back"), here, positions=now),
-        spark,
-        print,
-    )
+    job = Upgrade(compiled(FROM_FILES), str(tmp_path / "files"), str(tmp_path / "back"), here, positions=now)
+    upgrade(prepare(job), spark, print)
     write_json(tmp_path / "the past/orders/new.json", [{"k": "a", "amount": 5, "at": LAST + 10}], 9)
     reports = run_once(compiled(FROM_FILES), spark, tmp_path / "back", variables=here)
     assert sum(report.read["orders"] for report in reports) == 1

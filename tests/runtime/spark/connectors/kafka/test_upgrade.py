@@ -12,7 +12,7 @@ import pytest
 from servers.kafka import Broker
 from tests.runtime.spark.support import compiled, run_once
 from vsc.runtime.spark.exchange.pace import Pace
-from vsc.runtime.spark.upgrade import Upgrade, upgrade
+from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -43,7 +43,8 @@ def test_offsets_go_on_new_partitions_from_their_beginning_and_each_result_is_th
     run_once(compiled(OLD), spark, tmp_path / "old", variables=variables, partitions=2)
 
     said: list[str] = []
-    upgrade(Upgrade(compiled(NEW), str(tmp_path / "old"), str(tmp_path / "new"), variables), spark, said.append)
+    job = Upgrade(compiled(NEW), str(tmp_path / "old"), str(tmp_path / "new"), variables)
+    upgrade(prepare(job), spark, said.append)
     assert any(line.startswith("source visits (was clicks): goes on at ") and "0: " in line for line in said)
     kept = [
         json.loads((tmp_path / name).read_text())["pace"]
