@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import subprocess
 import sys
@@ -146,14 +145,6 @@ def test_type_checkers_know_the_same_names(folder: Path) -> None:
         'note: Revealed type is "str"',
     ]
     assert [line[:15] for line in lines if "error" in line] == ["user.py:6: erro"]
-
-
-def test_start_takes_what_the_runtime_takes() -> None:
-    from vsc.runtime.spark import start
-
-    ours, theirs = (inspect.signature(f).parameters for f in (vsc.start, start))
-    assert list(ours)[1:] == list(theirs)[1:]
-    assert [p.default for p in ours.values()] == [p.default for p in theirs.values()]
 
 
 def test_without_pyspark_start_names_the_extra() -> None:
