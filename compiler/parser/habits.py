@@ -6,7 +6,7 @@ The statement is built from the user's own words, so that it can be pasted. Part
 from __future__ import annotations
 
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.compiler.parser.place import Explanation, Place
+from vsc.compiler.parser.place import Explanation, WrongPlace
 from vsc.compiler.parser.surroundings import closing, input_of, opening, text
 from vsc.plan.functions import AGGREGATES
 
@@ -17,7 +17,7 @@ _NULLS_DO_NOT_COUNT = ("count", "sum", "avg", "min", "max")
 SORTING = "remove it: a stream never ends, so it cannot be sorted; an aggregate can keep the `min_by` or `max_by`"
 
 
-def sql_clause(place: Place) -> Explanation | None:
+def sql_clause(place: WrongPlace) -> Explanation | None:
     """Explains a clause that only SQL has, or an expression as the key of a source."""
     word, following = place.word.lower(), place.word_at(place.index + 1).lower()
     called = place.word_at(place.index - 1) == ")" and following == "("
@@ -42,11 +42,11 @@ def sql_clause(place: Place) -> Explanation | None:
     return None
 
 
-def _refused(place: Place, message: str, help: str) -> Explanation:
+def _refused(place: WrongPlace, message: str, help: str) -> Explanation:
     return place.finding("VSC010", message, help), None
 
 
-def _having(place: Place) -> str:
+def _having(place: WrongPlace) -> str:
     """A filter on the aggregate's table. Aggregate calls in its condition become the columns of their results."""
     condition, index, missing = [], place.index + 1, ""
     while (word := place.word_at(index)) and word.lower() not in _CLAUSE_ENDS:
@@ -64,7 +64,7 @@ def _having(place: Place) -> str:
     return f"{missing}filter the table in a separate statement: {code(statement)}"
 
 
-def _column_of(place: Place, call: str) -> str:
+def _column_of(place: WrongPlace, call: str) -> str:
     """The alias under which the statement selects `call`; empty if it does not select it."""
     for index in range(place.first, len(place.tokens.kinds)):
         word = place.word_at(index)
@@ -77,7 +77,7 @@ def _column_of(place: Place, call: str) -> str:
     return ""
 
 
-def _over(place: Place) -> str:
+def _over(place: WrongPlace) -> str:
     """The aggregate, joined back to its input; for functions that number rows, aggregates that keep one row per key."""
     start = opening(place, place.index - 1) - 1
     call, end = text(place, start, place.index - 1), closing(place, place.index + 1)
@@ -92,7 +92,7 @@ def _over(place: Place) -> str:
     return f"aggregate and join: {code(aggregate)}, then {code(f'join {source} with {table} on {keys} select ...')}"
 
 
-def _filter(place: Place) -> str:
+def _filter(place: WrongPlace) -> str:
     """An aggregate of a ``case`` if the function ignores nulls, else a filter on the input."""
     start = opening(place, place.index - 1) - 1
     name, argument = place.word_at(start), text(place, start + 2, place.index - 2)
@@ -103,7 +103,7 @@ def _filter(place: Place) -> str:
     return f"write {code(f'{name}(case when {condition} then {value} end)')}"
 
 
-def _in_key(place: Place) -> bool:
+def _in_key(place: WrongPlace) -> bool:
     """Whether this place follows a column of a source's ``key`` clause."""
     index = place.index - 1
     if "TIMESTAMP" not in place.expected or not place.word_at(index).isidentifier():
@@ -113,7 +113,7 @@ def _in_key(place: Place) -> bool:
     return place.word_at(index - 1) == "key"
 
 
-def _rekey(place: Place) -> str:
+def _rekey(place: WrongPlace) -> str:
     kind, name = place.word_at(place.first), place.word_at(place.first + 1)
     call = text(place, place.index - 1, closing(place, place.index))
     if kind == "stream":

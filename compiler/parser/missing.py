@@ -5,7 +5,7 @@ from __future__ import annotations
 from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.diagnostics.wording import HARD_WORDS, code
 from vsc.compiler.parser.lexer import Tokens
-from vsc.compiler.parser.place import Explanation, Place, Repair
+from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
 from vsc.compiler.parser.surroundings import in_columns, name_index, open_bracket, say, wrong
 from vsc.compiler.parser.types import is_type_name
 from vsc.compiler.parser.wording import one_of
@@ -50,7 +50,7 @@ def broken_off(tokens: Tokens, first: int, index: int) -> tuple[int, Explanation
     return None
 
 
-def incomplete(place: Place) -> Explanation | None:
+def incomplete(place: WrongPlace) -> Explanation | None:
     """The text ends, or another statement begins, where a part of this one is missing."""
     if place.index == place.first or not (place.name == "$END" or starts_statement(place.tokens, place.index)):
         return None
@@ -59,7 +59,7 @@ def incomplete(place: Place) -> Explanation | None:
     return wrong(place, message, _COMPLETE, Span(end, end))
 
 
-def bracket(place: Place) -> Explanation | None:
+def bracket(place: WrongPlace) -> Explanation | None:
     """A bracket that is not closed before the statement ends or goes on, or one that closes nothing."""
     opened = open_bracket(place)
     if place.word in _CLOSING.values() and opened is None and place.index > place.first:
@@ -82,13 +82,13 @@ def bracket(place: Place) -> Explanation | None:
     return finding, Repair(place.tables.signs[closing], consumes=False)
 
 
-def _starts_next(place: Place) -> bool:
+def _starts_next(place: WrongPlace) -> bool:
     """Whether the text ends after the place, or a new statement begins there."""
     following = place.index + 1
     return place.tokens.kinds[following] == place.tables.end or starts_statement(place.tokens, following)
 
 
-def _clause_follows(place: Place) -> bool:
+def _clause_follows(place: WrongPlace) -> bool:
     """Whether a clause of a source begins here: ``from NAME (``, ``key``, ..."""
     if place.word == "from":
         return place.word_at(place.index + 2) == "("
@@ -100,7 +100,7 @@ def _clause_follows(place: Place) -> bool:
     return place.word in ("key", "timestamp", "materialize") and following != "=" and not is_type_name(following)
 
 
-def _is_argument(place: Place) -> bool:
+def _is_argument(place: WrongPlace) -> bool:
     """Whether an argument of a call begins here, after another one: ``contains(k 'a')``."""
     opened = open_bracket(place)
     if opened is None or "OR" not in place.expected or place.word in place.tables.words:
@@ -113,7 +113,7 @@ def _is_argument(place: Place) -> bool:
     )
 
 
-def comma(place: Place) -> Explanation | None:
+def comma(place: WrongPlace) -> Explanation | None:
     """Two columns or two options without a comma between them."""
     following = place.word_at(place.index + 1)
     if place.name == "SEMICOLON" and {"COMMA", "RPAR"} <= set(place.expected):

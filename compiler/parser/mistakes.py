@@ -16,7 +16,7 @@ from vsc.compiler.diagnostics.wording import code, string
 from vsc.compiler.parser.habits import sql_clause
 from vsc.compiler.parser.machine import Failure, Machine
 from vsc.compiler.parser.missing import bracket, comma, incomplete, starts_statement
-from vsc.compiler.parser.place import Explanation, Place, Repair
+from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
 from vsc.compiler.parser.surroundings import open_bracket
 from vsc.compiler.parser.units import duration_mistake
 from vsc.compiler.parser.wording import found, one_of
@@ -51,7 +51,7 @@ def explain(machine: Machine, failure: Failure, first: int) -> Explanation:
     The finding is None if the token was already reported. The repair is None if the statement cannot be read further.
     `first` is the first token of the statement.
     """
-    place = Place(machine, failure, first)
+    place = WrongPlace(machine, failure, first)
     told = place.tokens.told
     if place.word in told:
         return None, Repair(place.tables.name, consumes=True) if "NAME" in place.expected else None
@@ -64,7 +64,7 @@ def explain(machine: Machine, failure: Failure, first: int) -> Explanation:
     return _unexpected(place)
 
 
-def _upper_case(place: Place) -> Explanation | None:
+def _upper_case(place: WrongPlace) -> Explanation | None:
     """A keyword that is not in lower case, here or just before (where it was read as a name)."""
     lower = place.word.lower()
     keyword = place.tables.words.get(lower)
@@ -86,7 +86,7 @@ def _upper_case(place: Place) -> Explanation | None:
     return None
 
 
-def _chained_comparison(place: Place) -> Explanation | None:
+def _chained_comparison(place: WrongPlace) -> Explanation | None:
     if place.name not in _COMPARISONS and place.word not in _COMPARISON_SIGNS:
         return None
     if "OR" not in place.expected or "EQUAL" in place.expected:
@@ -95,7 +95,7 @@ def _chained_comparison(place: Place) -> Explanation | None:
     return place.finding("VSC019", "comparisons do not chain", help), None
 
 
-def _missing_semicolon(place: Place) -> Explanation | None:
+def _missing_semicolon(place: WrongPlace) -> Explanation | None:
     if "SEMICOLON" not in place.expected or place.index == place.first:
         return None
     if place.name != "$END" and not starts_statement(place.tokens, place.index):
@@ -105,7 +105,7 @@ def _missing_semicolon(place: Place) -> Explanation | None:
     return finding, Repair(place.tables.number["SEMICOLON"], consumes=False)
 
 
-def _unquoted_value(place: Place) -> Explanation | None:
+def _unquoted_value(place: WrongPlace) -> Explanation | None:
     if place.before != "EQUAL" or not place.is_word() or "STRING" not in place.expected or "NAME" in place.expected:
         return None
     text = place.word.strip("`")
@@ -118,7 +118,7 @@ def _unquoted_value(place: Place) -> Explanation | None:
     return finding, Repair(place.tables.number["STRING"], consumes=True)
 
 
-def _reserved_name(place: Place) -> Explanation | None:
+def _reserved_name(place: WrongPlace) -> Explanation | None:
     if place.terminal not in place.tables.reserved or "NAME" not in place.expected:
         return None
     if "LPAR" in place.expected and place.word_at(place.index + 1) not in (",", ")", ";", ".", "as"):
@@ -129,7 +129,7 @@ def _reserved_name(place: Place) -> Explanation | None:
     return finding, Repair(place.tables.name, consumes=True)
 
 
-def _misspelled(place: Place) -> Explanation | None:
+def _misspelled(place: WrongPlace) -> Explanation | None:
     shortest = 4 if place.terminal in place.tables.reserved else 3  # `end` is not a misspelled `and`
     if not place.is_word() or len(place.word) < shortest or place.word.startswith("`"):
         return None
@@ -145,7 +145,7 @@ def _misspelled(place: Place) -> Explanation | None:
     return finding, Repair(place.tables.number[words[near]], consumes=True)
 
 
-def _window(place: Place) -> Explanation | None:
+def _window(place: WrongPlace) -> Explanation | None:
     """`emit` without a window, or a window right after `group by`, with no expression to group by."""
     if "WINDOW" not in place.expected or "AS" not in place.expected:
         return None
@@ -158,7 +158,7 @@ def _window(place: Place) -> Explanation | None:
     return None
 
 
-def _missing_as(place: Place) -> Explanation | None:
+def _missing_as(place: WrongPlace) -> Explanation | None:
     if "AS" not in place.expected or not place.is_word() or place.word in place.tables.words:
         return None
     several = "COMMA" in place.expected and open_bracket(place) is None
@@ -185,7 +185,7 @@ def _missing_as(place: Place) -> Explanation | None:
     return finding, Repair(None, consumes=False)
 
 
-def _other_dialect(place: Place) -> Explanation | None:
+def _other_dialect(place: WrongPlace) -> Explanation | None:
     """Forms of SQL and other dialects that this language writes differently."""
     fact = None
     if "JOIN" in place.expected and place.word.lower() in OTHER_JOINS:
@@ -228,7 +228,7 @@ def _other_dialect(place: Place) -> Explanation | None:
     return _unexpected(place, help, _edit(place), fact)
 
 
-def _member(place: Place) -> Explanation:
+def _member(place: WrongPlace) -> Explanation:
     """A name or a type inside ``<...>`` after a name: ``struct<a int>``, ``map<string int>``."""
     before, opened = place.word_at(place.index - 1), place.index - 1
     while opened > place.first and place.word_at(opened) != "<":
@@ -242,7 +242,7 @@ def _member(place: Place) -> Explanation:
     )
 
 
-def _edit(place: Place) -> Fix | None:
+def _edit(place: WrongPlace) -> Fix | None:
     """What certainly has to change at a form of another dialect."""
     starts, end = place.tokens.starts, place.tokens.ends[place.index - 1]
     word, before, following = place.word.lower(), place.word_at(place.index - 1), place.word_at(place.index + 1).lower()
@@ -262,14 +262,16 @@ def _edit(place: Place) -> Fix | None:
     return None
 
 
-def _as_of(place: Place) -> bool:
+def _as_of(place: WrongPlace) -> bool:
     """Whether this is ``join ... as of TIME`` or SQL's ``for system_time as of TIME``."""
     if place.word.lower() == "for":
         return place.word_at(place.index + 1).lower() == "system_time"
     return "GRACE" in place.expected and [place.word_at(place.index - i) for i in (2, 1)] == ["as", "of"]
 
 
-def _unexpected(place: Place, help: str | None = None, fix: Fix | None = None, fact: str | None = None) -> Explanation:
+def _unexpected(
+    place: WrongPlace, help: str | None = None, fix: Fix | None = None, fact: str | None = None
+) -> Explanation:
     """The finding for a token that belongs elsewhere; `fact` says why, if that is known."""
     if place.index == place.first and "TOPOLOGY" in place.expected:
         expected = "a statement begins with `topology`, `stream`, `table`, `global table` or `sink`"
@@ -283,7 +285,7 @@ def _unexpected(place: Place, help: str | None = None, fix: Fix | None = None, f
     return Finding("VSC005", place.span, message, (), help, fix), None
 
 
-def _form(place: Place) -> str:
+def _form(place: WrongPlace) -> str:
     """The form of the statement, as a last resort."""
     form = form_of(place)
     if form is not None:
@@ -298,7 +300,7 @@ def _form(place: Place) -> str:
     return "remove it, or begin with one of them; `;` ends a statement"
 
 
-_MISTAKES: tuple[Callable[[Place], Explanation | None], ...] = (
+_MISTAKES: tuple[Callable[[WrongPlace], Explanation | None], ...] = (
     _upper_case,
     _chained_comparison,
     _missing_semicolon,

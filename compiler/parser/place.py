@@ -8,7 +8,7 @@ from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.parser.machine import Failure, Machine
 from vsc.compiler.source import Span
 
-__all__ = ["Explanation", "Place", "Repair"]
+__all__ = ["Explanation", "Repair", "WrongPlace"]
 
 
 class Repair(NamedTuple):
@@ -24,7 +24,7 @@ class Repair(NamedTuple):
 Explanation = tuple[Finding | None, Repair | None]
 
 
-class Place:
+class WrongPlace:
     """A token that is not allowed at its place, with everything needed to explain why."""
 
     def __init__(self, machine: Machine, failure: Failure, first: int) -> None:

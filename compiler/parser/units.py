@@ -6,7 +6,7 @@ from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.diagnostics.suggest import misspelt, nearest
 from vsc.compiler.parser.lexer import UNITS
 from vsc.compiler.parser.numbers import SPELLINGS
-from vsc.compiler.parser.place import Explanation, Place
+from vsc.compiler.parser.place import Explanation, WrongPlace
 
 __all__ = ["duration_mistake"]
 
@@ -23,7 +23,7 @@ _NONE = {
 """Units of other languages that this one does not have. They are similar to some that it has."""
 
 
-def duration_mistake(place: Place) -> Explanation | None:
+def duration_mistake(place: WrongPlace) -> Explanation | None:
     """A number that should be a duration but has no unit, a wrong unit, a fraction, a minus sign or quotes."""
     index = place.index
     word = place.before == "INTEGER" and place.is_word() and place.word not in place.tables.words
@@ -51,7 +51,7 @@ def duration_mistake(place: Place) -> Explanation | None:
     return None
 
 
-def _wrong_unit(place: Place, index: int) -> Finding:
+def _wrong_unit(place: WrongPlace, index: int) -> Finding:
     written, number, span = place.tokens.word(index), place.word_at(index - 1), place.tokens.span(index)
     message = f"`{written}` is not a unit of time"
     if written.lower() in _DAYS and number.isdigit():
@@ -69,7 +69,7 @@ def _wrong_unit(place: Place, index: int) -> Finding:
     return Finding("VSC004", span, message, (), f"did you mean `{near}`?", Fix(span, near) if sure else None)
 
 
-def _fraction(place: Place, index: int) -> Finding:
+def _fraction(place: WrongPlace, index: int) -> Finding:
     span = place.tokens.span(index).to(place.tokens.span(index + 1))
     help = "use a smaller unit as well, as in `1 hour 30 minutes`"
     return place.finding("VSC004", "a duration is made of whole numbers", help, span)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vsc.compiler.diagnostics.wording import code
-from vsc.compiler.parser.place import Explanation, Place
+from vsc.compiler.parser.place import Explanation, WrongPlace
 from vsc.compiler.parser.surroundings import body, closing, open_bracket, say, sql, text, wrong
 from vsc.compiler.parser.types import is_type_name
 from vsc.compiler.source import Span
@@ -13,7 +13,7 @@ __all__ = ["wrong_call"]
 _PARTS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "doy", "epoch")
 
 
-def wrong_call(place: Place) -> Explanation | None:
+def wrong_call(place: WrongPlace) -> Explanation | None:
     """SQL's special forms of calls."""
     opened = open_bracket(place)
     if place.expected == ["LPAR"] and place.before == "CAST":
@@ -79,7 +79,7 @@ def wrong_call(place: Place) -> Explanation | None:
     return None
 
 
-def _cast(place: Place, opened: int, span: Span) -> Explanation | None:
+def _cast(place: WrongPlace, opened: int, span: Span) -> Explanation | None:
     before = place.word_at(place.index - 1).lower()
     if before in ("to", "into") and place.is_word():
         value = text(place, opened + 1, place.index - 2)

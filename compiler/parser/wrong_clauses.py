@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from vsc.compiler.diagnostics.wording import code
-from vsc.compiler.parser.place import Explanation, Place
+from vsc.compiler.parser.place import Explanation, WrongPlace
 from vsc.compiler.parser.surroundings import body, closing, declared, operation, say, sql, text, wrong
 
 __all__ = ["CLAUSES"]
 
 
-def _filter(place: Place) -> Explanation | None:
+def _filter(place: WrongPlace) -> Explanation | None:
     if place.word == "select" and "SEMICOLON" in place.expected:
         statement = f"stream NAME = map {declared(place)} {body(place, place.index)};"
         help = f"select in a separate statement: {code(statement)}"
@@ -27,7 +27,7 @@ def _filter(place: Place) -> Explanation | None:
     return None
 
 
-def _map(place: Place) -> Explanation | None:
+def _map(place: WrongPlace) -> Explanation | None:
     if place.word_at(place.index - 1) == "all" and place.word_at(place.index - 2) == "select" and place.is_word():
         return sql(place, "`select all` is `select`", "remove `all`", place.tokens.span(place.index - 1), "")
     if place.word_at(place.index - 1).lower() == "top" and place.name == "INTEGER":
@@ -42,7 +42,7 @@ def _map(place: Place) -> Explanation | None:
     return None
 
 
-def _join(place: Place) -> Explanation | None:
+def _join(place: WrongPlace) -> Explanation | None:
     word, before, following = place.word.lower(), place.word_at(place.index - 1), place.word_at(place.index + 1)
     if "WITH" in place.expected:
         if word in ("on", "using") and place.word_at(place.index + 2) == "with":
@@ -79,7 +79,7 @@ def _join(place: Place) -> Explanation | None:
     return _duration_clause(place)
 
 
-def _duration_clause(place: Place) -> Explanation | None:
+def _duration_clause(place: WrongPlace) -> Explanation | None:
     """After ``grace`` or ``within``, where a duration is expected."""
     clause, word = place.word_at(place.index - 1), place.word
     if "DURATION" not in place.expected or "NAME" in place.expected or clause not in ("grace", "within", "limit"):
@@ -105,7 +105,7 @@ def _duration_clause(place: Place) -> Explanation | None:
     return None
 
 
-def _aggregate(place: Place) -> Explanation | None:
+def _aggregate(place: WrongPlace) -> Explanation | None:
     word, before, following = place.word.lower(), place.word_at(place.index - 1).lower(), place.word_at(place.index + 1)
     if before == "by" and word in ("select", "window") and "CASE" in place.expected:
         return wrong(place, "`group by` needs an expression", "write one, as in `group by account`")
@@ -153,7 +153,7 @@ def _aggregate(place: Place) -> Explanation | None:
     return None
 
 
-def _before_select(place: Place, word: str, following: str) -> Explanation | None:
+def _before_select(place: WrongPlace, word: str, following: str) -> Explanation | None:
     """After the groups of an aggregate."""
     if word in ("tumbling", "hopping", "sliding", "session") and following == "(":
         return wrong(place, "a window begins with `window`", f"write {code(f'window {place.word} (...)')}")
@@ -173,7 +173,7 @@ def _before_select(place: Place, word: str, following: str) -> Explanation | Non
     return None
 
 
-def _later(place: Place, word: str) -> str:
+def _later(place: WrongPlace, word: str) -> str:
     """What follows ``WORD by`` later in the statement."""
     index = place.index
     while (found := place.word_at(index)) and found != ";":
@@ -183,11 +183,11 @@ def _later(place: Place, word: str) -> str:
     return "COLUMN"
 
 
-def _rekey(place: Place) -> Explanation | None:
+def _rekey(place: WrongPlace) -> Explanation | None:
     return _by(place, "rekey", "the new key")
 
 
-def _explode(place: Place) -> Explanation | None:
+def _explode(place: WrongPlace) -> Explanation | None:
     if place.word == "." and "BY" in place.expected:
         return wrong(
             place,
@@ -208,7 +208,7 @@ def _explode(place: Place) -> Explanation | None:
     return _by(place, "explode", "the array")
 
 
-def _by(place: Place, operation: str, what: str) -> Explanation | None:
+def _by(place: WrongPlace, operation: str, what: str) -> Explanation | None:
     if "BY" not in place.expected or not place.is_word():
         return None
     if place.word.lower() in ("on", "to", "key", "with", "as", "using", "into") and place.name != "AS":
@@ -220,7 +220,7 @@ def _by(place: Place, operation: str, what: str) -> Explanation | None:
     )
 
 
-def _merge(place: Place) -> Explanation | None:
+def _merge(place: WrongPlace) -> Explanation | None:
     if "COMMA" not in place.expected or not place.is_word():
         return None
     word, following = place.word.lower(), place.word_at(place.index + 1)
@@ -234,7 +234,7 @@ def _merge(place: Place) -> Explanation | None:
     return say(place, "VSC022", "a comma is missing between two inputs", f"write `,` before {code(place.word)}")
 
 
-def _distinct(place: Place) -> Explanation | None:
+def _distinct(place: WrongPlace) -> Explanation | None:
     word = place.word.lower()
     if "WITHIN" not in place.expected:
         if word == "by" and "SEMICOLON" in place.expected:
@@ -255,7 +255,7 @@ def _distinct(place: Place) -> Explanation | None:
     return None
 
 
-def _suppress(place: Place) -> Explanation | None:
+def _suppress(place: WrongPlace) -> Explanation | None:
     _word, before = place.word.lower(), place.word_at(place.index - 1)
     forms = "write `until window closes`, or `until time limit 5 minutes`"
     if "UNTIL" in place.expected or before in ("until", "window", "time") or (before == "limit" and place.word == ";"):
@@ -263,7 +263,7 @@ def _suppress(place: Place) -> Explanation | None:
     return _duration_clause(place)
 
 
-def _converted(place: Place) -> Explanation | None:
+def _converted(place: WrongPlace) -> Explanation | None:
     """``to_table``, ``to_stream`` and ``materialize``."""
     at = operation(place) or place.first
     if place.word.lower() in ("by", "on", "key") and place.word_at(at) == "to_table":

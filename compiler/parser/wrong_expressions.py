@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vsc.compiler.diagnostics.wording import HARD_WORDS, code
 from vsc.compiler.parser.numbers import iso_duration
-from vsc.compiler.parser.place import Explanation, Place
+from vsc.compiler.parser.place import Explanation, WrongPlace
 from vsc.compiler.parser.surroundings import body, open_bracket, phrase, say, sql, text, wrong
 from vsc.compiler.parser.wording import found
 from vsc.compiler.parser.wrong_calls import wrong_call
@@ -33,7 +33,7 @@ _OPERATORS = {
 _WORDS_OF_CASE = ("elseif", "elsif", "elif")
 
 
-def wrong_expression(place: Place) -> Explanation | None:
+def wrong_expression(place: WrongPlace) -> Explanation | None:
     """A part of an expression that is written differently here."""
     for mistake in (_subquery, _case, _between, wrong_call, _in_list, _is, _literal, _operator, _start):
         explanation = mistake(place)
@@ -42,7 +42,7 @@ def wrong_expression(place: Place) -> Explanation | None:
     return None
 
 
-def _subquery(place: Place) -> Explanation | None:
+def _subquery(place: WrongPlace) -> Explanation | None:
     if place.word.lower() != "select" or "CASE" not in place.expected or open_bracket(place) != place.index - 1:
         return None
     before = place.word_at(place.index - 2).lower()
@@ -53,7 +53,7 @@ def _subquery(place: Place) -> Explanation | None:
     return say(place, "VSC025", "there are no subqueries", help)
 
 
-def _case(place: Place) -> Explanation | None:
+def _case(place: WrongPlace) -> Explanation | None:
     word, before = place.word.lower(), place.word_at(place.index - 1).lower()
     if before == "case" and place.name == "AS":
         span = place.tokens.span(place.index - 1)
@@ -86,7 +86,7 @@ def _case(place: Place) -> Explanation | None:
     return None
 
 
-def _between(place: Place) -> Explanation | None:
+def _between(place: WrongPlace) -> Explanation | None:
     limits = "AND" in place.expected and "OR" not in place.expected and "PLUS" in place.expected
     in_pair = place.word == "," and phrase(place, 2, -3)[0] == "between"
     if in_pair:
@@ -108,7 +108,7 @@ def _between(place: Place) -> Explanation | None:
     )
 
 
-def _in_list(place: Place) -> Explanation | None:
+def _in_list(place: WrongPlace) -> Explanation | None:
     before = place.word_at(place.index - 1).lower()
     if before == "in" and place.expected == ["LPAR"]:
         if place.word == "[":
@@ -127,7 +127,7 @@ def _in_list(place: Place) -> Explanation | None:
     return None
 
 
-def _is(place: Place) -> Explanation | None:
+def _is(place: WrongPlace) -> Explanation | None:
     expected = set(place.expected)
     if expected not in ({"NOT", "NULL"}, {"NULL"}):
         if expected == {"BETWEEN", "IN", "LIKE"} and place.name == "NULL":
@@ -148,7 +148,7 @@ def _is(place: Place) -> Explanation | None:
     return wrong(place, "`is` only tests for null", f"write {code(f'{sign} {place.word}')}")
 
 
-def _literal(place: Place) -> Explanation | None:
+def _literal(place: WrongPlace) -> Explanation | None:
     """A literal in a form of SQL: ``date '...'``, ``interval '5' minute``, ``e'...'``."""
     before, word = place.word_at(place.index - 1), place.word
     kind = before.lower()
@@ -179,7 +179,7 @@ def _literal(place: Place) -> Explanation | None:
     return None
 
 
-def _no_duration(place: Place) -> Explanation:
+def _no_duration(place: WrongPlace) -> Explanation:
     """A word where a duration is expected: ``PT5M``."""
     written = iso_duration(place.word)
     if written is None:
@@ -188,7 +188,7 @@ def _no_duration(place: Place) -> Explanation:
     return say(place, "VSC004", "a duration is a number with its unit", f"write {code(written)}", new=written)
 
 
-def _operator(place: Place) -> Explanation | None:
+def _operator(place: WrongPlace) -> Explanation | None:
     """Where an operator could follow."""
     word, following = place.word.lower(), place.word_at(place.index + 1)
     if "OR" not in place.expected and "PLUS" not in place.expected:
@@ -237,7 +237,7 @@ def _operator(place: Place) -> Explanation | None:
     return None
 
 
-def _without_parentheses(place: Place, function: str) -> Explanation | None:
+def _without_parentheses(place: WrongPlace, function: str) -> Explanation | None:
     """``sum n``. ``day d`` rather lacks an `as`, since many functions are called as columns are."""
     if place.word in place.tables.words or place.machine.reads([place.tables.number["AS"]], place.index, 2):
         return None
@@ -246,7 +246,7 @@ def _without_parentheses(place: Place, function: str) -> Explanation | None:
     )
 
 
-def _comma(place: Place, following: str) -> Explanation | None:
+def _comma(place: WrongPlace, following: str) -> Explanation | None:
     """A comma where an operator could follow."""
     opened = open_bracket(place)
     if place.before == "INTEGER" and following.isdigit() and len(following) == 3 and _glued(place):
@@ -263,13 +263,13 @@ def _comma(place: Place, following: str) -> Explanation | None:
     return None
 
 
-def _glued(place: Place) -> bool:
+def _glued(place: WrongPlace) -> bool:
     """Whether no blanks stand around the comma at the place."""
     starts, ends = place.tokens.starts, place.tokens.ends
     return ends[place.index - 1] == place.span.start and ends[place.index] == starts[place.index + 1]
 
 
-def _start(place: Place) -> Explanation | None:
+def _start(place: WrongPlace) -> Explanation | None:
     """Where an expression is expected."""
     if set(place.expected) == {"NAME", "QUOTED"} and place.before == "AS" and place.word in (";", ",", ")"):
         return wrong(place, "a name is missing after `as`", "write one, or remove `as`")

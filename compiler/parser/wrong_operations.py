@@ -5,7 +5,7 @@ from __future__ import annotations
 from vsc.compiler.diagnostics.suggest import misspelt
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.parser.habits import SORTING
-from vsc.compiler.parser.place import Explanation, Place
+from vsc.compiler.parser.place import Explanation, WrongPlace
 from vsc.compiler.parser.surroundings import (
     body,
     closing,
@@ -78,7 +78,7 @@ _AFTER_INPUT = ("join", "left", "right", "inner", "outer", "full", "cross", "uni
 _NO_NESTING = "an operation takes the names of nodes, not another operation"
 
 
-def form_of(place: Place) -> str | None:
+def form_of(place: WrongPlace) -> str | None:
     """The form of the statement's operation; None if there is none."""
     at = operation(place)
     if at is None:
@@ -87,7 +87,7 @@ def form_of(place: Place) -> str | None:
     return _FORMS.get("join" if word in ("left", "outer") else word)
 
 
-def wrong_operation(place: Place) -> Explanation | None:
+def wrong_operation(place: WrongPlace) -> Explanation | None:
     """A part of an operation that is written differently here."""
     at = operation(place)
     if at is None:
@@ -106,21 +106,21 @@ def wrong_operation(place: Place) -> Explanation | None:
     return _nested(place) or _input(place) or CLAUSES.get(_word(place, at), _nothing)(place) or _late(place)
 
 
-def _words(place: Place) -> list[str]:
+def _words(place: WrongPlace) -> list[str]:
     """The keywords that are allowed at the place."""
     return [word for word, terminal in place.tables.words.items() if place.tables.names[terminal] in place.expected]
 
 
-def _word(place: Place, at: int) -> str:
+def _word(place: WrongPlace, at: int) -> str:
     word = place.word_at(at)
     return "join" if word in ("left", "outer") else word
 
 
-def _nothing(place: Place) -> Explanation | None:
+def _nothing(place: WrongPlace) -> Explanation | None:
     return None
 
 
-def _no_operation(place: Place) -> Explanation | None:
+def _no_operation(place: WrongPlace) -> Explanation | None:
     """After the ``=``, where an operation is expected."""
     word, following = place.word.lower(), place.word_at(place.index + 1)
     if word == "select":
@@ -146,7 +146,7 @@ def _no_operation(place: Place) -> Explanation | None:
     return None
 
 
-def _before(place: Place, word: str) -> str:
+def _before(place: WrongPlace, word: str) -> str:
     source = place.word
     if word in ("union",):
         return f"merge {source}, ..."
@@ -160,7 +160,7 @@ def _before(place: Place, word: str) -> str:
     return f"{left}join {source} with ..."
 
 
-def _nested(place: Place) -> Explanation | None:
+def _nested(place: WrongPlace) -> Explanation | None:
     """An operation or a query in parentheses, where the name of a node is expected."""
     if place.word != "(" or {"NAME", "QUOTED"} != set(place.expected):
         return None
@@ -178,7 +178,7 @@ def _nested(place: Place) -> Explanation | None:
     return wrong(place, "inputs stand without parentheses", f"write {code(inside)}", span, new)
 
 
-def _input(place: Place) -> Explanation | None:
+def _input(place: WrongPlace) -> Explanation | None:
     """Where an alias or the next word could follow an input."""
     before = place.word_at(place.index - 1).lower()
     if before in _BEFORE_INPUT and "AS" in place.expected and place.is_word() and place.word not in place.tables.words:
@@ -193,7 +193,7 @@ def _input(place: Place) -> Explanation | None:
     return None
 
 
-def _late(place: Place) -> Explanation | None:
+def _late(place: WrongPlace) -> Explanation | None:
     """Clauses after the ``select`` of an operation."""
     if place.expected == ["LPAR"] and place.word_at(place.index - 1) == "except":
         columns = body(place, place.index, "materialize", ",")
@@ -251,7 +251,7 @@ def _late(place: Place) -> Explanation | None:
     return None
 
 
-def _name_of_column(place: Place, whole: str) -> Explanation:
+def _name_of_column(place: WrongPlace, whole: str) -> Explanation:
     plain = "".join(sign if sign.isalnum() else "_" for sign in whole)
     message = f"{code(whole)} is not a name: names are made of letters, digits and `_`"
     return wrong(place, message, f"write {code(plain)}, or {code(named(whole))}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vsc.compiler.diagnostics.wording import code
 from vsc.compiler.parser.numbers import iso_duration
-from vsc.compiler.parser.place import Explanation, Place, Repair
+from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
 from vsc.compiler.parser.surroundings import body, open_bracket, say, wrong
 from vsc.compiler.source import Span
 from vsc.plan.connectors import FACTS, facts_of
@@ -25,12 +25,12 @@ _LITERALS = ("STRING", "DURATION", "INTEGER", "DECIMAL", "VARIABLE")
 _ENDS = ("select", "emit", "key", "timestamp", "from", "delete", "materialize", "grace")
 
 
-def wrong_options(place: Place) -> Explanation | None:
+def wrong_options(place: WrongPlace) -> Explanation | None:
     """An option without parentheses, name, ``=`` or value."""
     return _without_parentheses(place) or _name(place) or _value(place)
 
 
-def _without_parentheses(place: Place) -> Explanation | None:
+def _without_parentheses(place: WrongPlace) -> Explanation | None:
     if place.expected == ["LPAR"] and place.word == "select" and place.word_at(place.index - 2) == "window":
         kind = place.word_at(place.index - 1)
         help = f"write `{kind} ({_FIRST.get(kind, 'size')} = 1 hour)`"
@@ -53,7 +53,7 @@ def _without_parentheses(place: Place) -> Explanation | None:
     return None
 
 
-def _name(place: Place) -> Explanation | None:
+def _name(place: WrongPlace) -> Explanation | None:
     """Where the name of an option is expected, or the ``=`` after it."""
     opened = open_bracket(place)
     if opened is None:
@@ -117,13 +117,13 @@ def _name(place: Place) -> Explanation | None:
     return None
 
 
-def _told(place: Place, opened: int) -> bool:
+def _told(place: WrongPlace, opened: int) -> bool:
     """Whether an earlier option of the list lacks its ``=`` as well: that is one mistake."""
     words = [place.word_at(index) for index in range(opened + 1, place.index - 1)]
     return ":" in words or words.count("=") < words.count(",")
 
 
-def _dotted(place: Place, after: int) -> Explanation:
+def _dotted(place: WrongPlace, after: int) -> Explanation:
     """``kafka.acks``: the name of an option of Spark or Kafka, without its quotes."""
     first, last = place.index - 1, after
     while place.word_at(last + 1) in (".", "-"):
@@ -143,7 +143,7 @@ def _dotted(place: Place, after: int) -> Explanation:
     return wrong(place, message, f"an option of {owner} goes in quotes: `'{whole}' = ...`", span)
 
 
-def _value(place: Place) -> Explanation | None:
+def _value(place: WrongPlace) -> Explanation | None:
     """Where the value of an option is expected, or the end of the option."""
     if open_bracket(place) is None:
         return None
@@ -158,7 +158,7 @@ def _value(place: Place) -> Explanation | None:
     return None
 
 
-def _no_literal(place: Place) -> Explanation | None:
+def _no_literal(place: WrongPlace) -> Explanation | None:
     word, option = place.word, place.word_at(place.index - 2)
     if word in (",", ")"):
         return wrong(place, f"the option {code(option)} has no value", f"write {code(f'{option} = ...')}, or remove it")
@@ -202,7 +202,7 @@ def _no_literal(place: Place) -> Explanation | None:
     return None
 
 
-def _run(place: Place) -> str:
+def _run(place: WrongPlace) -> str:
     """The text from the place to the next blank, comma, quote or bracket."""
     whole, start = place.tokens.text, place.span.start
     end = start

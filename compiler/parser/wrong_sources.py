@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.compiler.parser.place import Explanation, Place, Repair
+from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
 from vsc.compiler.parser.surroundings import (
     body,
     closing,
@@ -67,7 +67,7 @@ _CLAUSES = {
 }  # fmt: skip
 
 
-def wrong_source(place: Place) -> Explanation | None:
+def wrong_source(place: WrongPlace) -> Explanation | None:
     """A column, a type or a clause that is written differently here."""
     if place.index <= name_index(place) or place.word_at(place.first) not in ("stream", "table", "global"):
         return _array_type(place)
@@ -79,7 +79,7 @@ def wrong_source(place: Place) -> Explanation | None:
     return _array_type(place) or (_clause(place) if open_bracket(place) is None else None)
 
 
-def _constraint(place: Place) -> Explanation | None:
+def _constraint(place: WrongPlace) -> Explanation | None:
     """``primary key (id)`` and ``watermark for ...``, whose first words were read as a column."""
     opened = open_bracket(place) or place.first
     if phrase(place, 2, opened - place.index - 2) == ("primary", "key"):
@@ -98,7 +98,7 @@ def _constraint(place: Place) -> Explanation | None:
     return None
 
 
-def _column(place: Place) -> Explanation | None:
+def _column(place: WrongPlace) -> Explanation | None:
     before, word, following = place.word_at(place.index - 1), place.word.lower(), place.word_at(place.index + 1).lower()
     if {"NAME", "QUOTED"} <= set(place.expected) <= {"NAME", "QUOTED", "RPAR"}:
         return _needs_type(place, before)
@@ -130,7 +130,7 @@ def _column(place: Place) -> Explanation | None:
     return None
 
 
-def _needs_type(place: Place, before: str) -> Explanation | None:
+def _needs_type(place: WrongPlace, before: str) -> Explanation | None:
     """Where a column or a type is expected."""
     if before == "(" and place.word == ")":
         return wrong(place, "a source declares its columns", "write their names and types, as in `(id bigint)`")
@@ -153,7 +153,7 @@ def _needs_type(place: Place, before: str) -> Explanation | None:
     return None
 
 
-def _array_type(place: Place) -> Explanation | None:
+def _array_type(place: WrongPlace) -> Explanation | None:
     """``string[]`` and ``[]string``."""
     before = place.word_at(place.index - 1)
     if place.word != "[":
@@ -176,7 +176,7 @@ def _array_type(place: Place) -> Explanation | None:
     return None
 
 
-def _clause(place: Place) -> Explanation | None:
+def _clause(place: WrongPlace) -> Explanation | None:
     """After the columns."""
     before, word, following = place.word_at(place.index - 1).lower(), place.word.lower(), place.word_at(place.index + 1)
     name = declared(place)

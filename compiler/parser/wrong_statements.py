@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.compiler.parser.place import Explanation, Place
+from vsc.compiler.parser.place import Explanation, WrongPlace
 from vsc.compiler.parser.surroundings import body, declared, name_index, phrase, say, sql, text, wrong
 from vsc.compiler.source import Span
 
@@ -44,7 +44,7 @@ _SQL = {
 _CREATED = ("stream", "table", "global", "or", "view", "temporary", "external", "source", "sink")
 
 
-def wrong_statement(place: Place) -> Explanation | None:
+def wrong_statement(place: WrongPlace) -> Explanation | None:
     """A word that begins no statement, or a name, ``=`` or ``to`` that is not as it should be."""
     if place.index == place.first:
         return _first(place)
@@ -58,7 +58,7 @@ def wrong_statement(place: Place) -> Explanation | None:
     return _topology(place) if head == "topology" else None
 
 
-def _first(place: Place) -> Explanation | None:
+def _first(place: WrongPlace) -> Explanation | None:
     word, (second, third) = place.word.lower(), phrase(place, 2, 1)
     if word == "create" and second in _CREATED:
         kind = second if second in ("stream", "table", "global", "sink") else "stream"
@@ -89,7 +89,7 @@ def _first(place: Place) -> Explanation | None:
     return None
 
 
-def _head(place: Place) -> Explanation | None:
+def _head(place: WrongPlace) -> Explanation | None:
     """Before the ``(`` or the ``=`` of a node."""
     at, kind = name_index(place), place.word_at(place.first)
     if place.index == place.first + 1 and kind == "global":
@@ -137,7 +137,7 @@ def _head(place: Place) -> Explanation | None:
     return None
 
 
-def _name_with_signs(place: Place, first: int) -> Explanation | None:
+def _name_with_signs(place: WrongPlace, first: int) -> Explanation | None:
     """``my-stream``, ``db.orders``: only names in backticks have signs."""
     last = first
     while place.word_at(last + 1) in ("-", ".", "/") and place.tokens.starts[last + 1] == place.tokens.ends[last]:
@@ -151,7 +151,7 @@ def _name_with_signs(place: Place, first: int) -> Explanation | None:
     return wrong(place, message, f"write {code(plain)}, or {code(named(whole))}", span)
 
 
-def _sink(place: Place) -> Explanation | None:
+def _sink(place: WrongPlace) -> Explanation | None:
     """Before the connector of a sink."""
     node, word = declared(place), place.word.lower()
     if place.index == place.first + 1 or (node == "to" and place.index == place.first + 2):
@@ -176,7 +176,7 @@ def _sink(place: Place) -> Explanation | None:
     return None
 
 
-def _after_sink(place: Place) -> Explanation | None:
+def _after_sink(place: WrongPlace) -> Explanation | None:
     """What follows the connector of a sink."""
     if place.word_at(place.first) != "sink" or place.expected != ["SEMICOLON"]:
         return None
@@ -202,7 +202,7 @@ def _after_sink(place: Place) -> Explanation | None:
     return None
 
 
-def _topology(place: Place) -> Explanation | None:
+def _topology(place: WrongPlace) -> Explanation | None:
     if place.name == "STRING" and place.index == place.first + 1:
         name = place.word.strip("'")
         written = named(name)

@@ -24,7 +24,7 @@ __all__ = ["check_places"]
 
 
 @record
-class _Place:
+class _Location:
     """Where a connector reads or writes: `within` names the system, `path` the place in it, which `span` writes.
 
     `file` is what a file there is called, if the place is a folder.
@@ -35,7 +35,7 @@ class _Place:
     span: Span
     file: str = ""
 
-    def holds(self, other: _Place) -> bool:
+    def holds(self, other: _Location) -> bool:
         """Whether what is at `other` is here, too. The path may be a glob."""
         if self.within != other.within or not self.file:
             return (self.within, self.path) == (other.within, other.path)
@@ -51,7 +51,7 @@ def check_places(topology: Topology, connectors: Connectors) -> tuple[Finding, .
         for name, node in topology.nodes.items()
         if isinstance(node, syntax.SourceDecl) and (place := _place(node.connector, connectors.sources.get(name)))
     }
-    before: list[tuple[syntax.SinkDecl, _Place]] = []
+    before: list[tuple[syntax.SinkDecl, _Location]] = []
     for index, sink in enumerate(topology.sinks):
         place = _place(sink.connector, connectors.sinks.get(index))
         if place is None:
@@ -69,14 +69,14 @@ def check_places(topology: Topology, connectors: Connectors) -> tuple[Finding, .
     return tuple(findings)
 
 
-def _twice(place: _Place, other: syntax.SinkDecl) -> Finding:
+def _twice(place: _Location, other: syntax.SinkDecl) -> Finding:
     label = Label(other.connector.span, "this sink writes there, too")
     help = "name another place, or `merge` the streams and write them once"
     return Finding("VSC342", place.span, "two sinks write to one place: whoever reads it sees both", (label,), help)
 
 
 def _onto_source(
-    topology: Topology, sink: syntax.SinkDecl, place: _Place, sources: dict[str, _Place]
+    topology: Topology, sink: syntax.SinkDecl, place: _Location, sources: dict[str, _Location]
 ) -> Iterator[Finding]:
     written = sink.name if topology.lost(sink) is None else sink.of
     above = frozenset(sources) if written is None else topology.above(written.text)
@@ -87,7 +87,7 @@ def _onto_source(
             yield Finding("VSC343", place.span, message, (label,), "name another place")
 
 
-def _place(clause: syntax.ConnectorClause, connector: Connector | None) -> _Place | None:
+def _place(clause: syntax.ConnectorClause, connector: Connector | None) -> _Location | None:
     """The place of a connector; None if it has none, or is wrong."""
     if connector is None:
         return None
@@ -98,6 +98,6 @@ def _place(clause: syntax.ConnectorClause, connector: Connector | None) -> _Plac
         return None
     within, name = where
     if name != "path":
-        return _Place(within, options[name], spans[name])
+        return _Location(within, options[name], spans[name])
     file = f"part-0.{options['format']}" if "format" in options else ""
-    return _Place(within, posixpath.normpath(options[name].removeprefix("file:")), spans[name], file)
+    return _Location(within, posixpath.normpath(options[name].removeprefix("file:")), spans[name], file)

@@ -96,7 +96,7 @@ def test_steps_pipe_delete_and_drain(read: Read) -> None:
 def test_a_scenario_has_its_own_variables_and_partitions(read: Read) -> None:
     text = HEAD.replace("- name: a", "- name: a\n    variables: {smallest: 9}\n    partitions: 3")
     (scenario,) = read(text + "      - drain: true\n").scenarios
-    assert (scenario.variables, scenario.partitions, scenario.place.line) == ({"smallest": "9"}, 3, 4)
+    assert (scenario.variables, scenario.partitions, scenario.position.line) == ({"smallest": "9"}, 3, 4)
     assert scenario.now is None
 
 

@@ -16,9 +16,10 @@ import yaml
 from vsc.compiler import TopologyError, compile_topology
 from vsc.compiler.diagnostics.model import Diagnostic
 from vsc.compiler.files import FileError, MissingFileError, read_text
+from vsc.compiler.source import Position
 from vsc.plan.nodes import Column, Node, Plan, Source
 from vsc.scenario.document import Document, ScenarioError
-from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Place, Question, Scenario, ScenarioFile, Step
+from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Question, Scenario, ScenarioFile, Step
 from vsc.scenario.values import read_time, read_value
 from vsc.testing import Record, VersionedRecord, timestamp_column
 from vsc.testing.driver import MOST_PARTITIONS
@@ -52,7 +53,7 @@ def load(path: str, text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> 
     for node in document.sequence(fields["scenarios"], "`scenarios`"):
         scenario = _scenario(document, node, topology, shared)
         if scenario.name in found:
-            line = found[scenario.name].place.line
+            line = found[scenario.name].position.line
             raise document.error(node, f"there already is a scenario `{scenario.name}`, on line {line}")
         found[scenario.name] = scenario
     if not found:
@@ -126,7 +127,7 @@ def _scenario(document: Document, node: yaml.Node, topology: _Topology, shared: 
         raise document.error(fields["steps"], "a scenario without steps says nothing")
     return Scenario(
         document.path,
-        Place(*document.place(node)),
+        Position(*document.place(node)),
         document.text(fields["name"], "`name`"),
         topology.path,
         variables,
@@ -166,7 +167,7 @@ class _Steps:
         if isinstance(action, Drain) and time_node is not None:
             raise document.error(time_node, "a drain has no timestamp")
         return Step(
-            Place(*document.place(node)),
+            Position(*document.place(node)),
             number,
             action,
             tuple(self._expectations(entries["expect"][1])) if "expect" in entries else (),
@@ -242,7 +243,7 @@ class _Steps:
             if name not in self._nodes:
                 raise document.unknown(key, "node", name, self._nodes)
             read = [self._record(one, self._nodes[name]) for one in document.sequence(records, f"what `{name}` gives")]
-            found.append(Expectation(Place(*document.place(key)), name, tuple(read)))
+            found.append(Expectation(Position(*document.place(key)), name, tuple(read)))
         return found
 
     def _record(self, node: yaml.Node, of: Node) -> Record:
@@ -273,7 +274,7 @@ class _Steps:
                 raise document.error(fields["as_of"], f"`{name}` is unversioned: it cannot be read as of a time")
         key = self._columns(fields["key"], stored.schema.key, f"the key of `{name}`")
         answer = None if document.is_null(fields["expect"]) else self._answer(fields["expect"], stored)
-        return Question(Place(*document.place(node)), name, key, as_of, answer)
+        return Question(Position(*document.place(node)), name, key, as_of, answer)
 
     def _answer(self, node: yaml.Node, stored: Node) -> VersionedRecord:
         document, what = self._document, f"an answer of `{stored.name}`"

@@ -7,17 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vsc.compiler.source import Position
 from vsc.testing import Record, VersionedRecord
 
-__all__ = ["Delete", "Drain", "Expectation", "Pipe", "Place", "Question", "Scenario", "ScenarioFile", "Step"]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A line and a column of the scenario file."""
-
-    line: int
-    column: int
+__all__ = ["Delete", "Drain", "Expectation", "Pipe", "Question", "Scenario", "ScenarioFile", "Step"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +40,7 @@ class Drain:
 class Expectation:
     """The records expected of a node since it was last checked."""
 
-    place: Place
+    position: Position
     node: str
     records: tuple[Record, ...]
 
@@ -56,7 +49,7 @@ class Expectation:
 class Question:
     """What a store should answer for a key as of a time in ms (None: the newest). An `answer` of None means no row."""
 
-    place: Place
+    position: Position
     store: str
     key: Mapping[str, Any]
     as_of: int | None
@@ -67,7 +60,7 @@ class Question:
 class Step:
     """What is done, and what is checked afterwards. `number` counts from 1."""
 
-    place: Place
+    position: Position
     number: int
     action: Pipe | Delete | Drain
     expect: tuple[Expectation, ...]
@@ -79,7 +72,7 @@ class Scenario:
     """One run of a topology from its beginning. `now` is its clock in ms; if None, no event time is too far ahead."""
 
     path: str
-    place: Place
+    position: Position
     name: str
     topology: Path
     variables: Mapping[str, str]

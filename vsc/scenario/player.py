@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vsc.compiler.source import Position
 from vsc.runtime.errors import VscRuntimeError
-from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Place, Question, Scenario, Step
+from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Question, Scenario, Step
 from vsc.scenario.values import is_same
 from vsc.testing import Record, TopologyTestDriver, VersionedRecord
 
@@ -21,7 +22,7 @@ __all__ = ["Outcome", "Stopped", "WrongAnswer", "WrongRecords", "play", "same_re
 class WrongRecords:
     """A node's records differ from the expected ones."""
 
-    place: Place
+    position: Position
     step: int
     node: str
     expected: tuple[Record, ...]
@@ -32,7 +33,7 @@ class WrongRecords:
 class WrongAnswer:
     """A store's answer differs from the expected one."""
 
-    place: Place
+    position: Position
     step: int
     question: Question
     seen: VersionedRecord | None
@@ -42,7 +43,7 @@ class WrongAnswer:
 class Stopped:
     """A step could not be done, with the reason in words."""
 
-    place: Place
+    position: Position
     step: int
     reason: str
 
@@ -65,7 +66,7 @@ def play(scenario: Scenario) -> Outcome:
                 _do(driver, step)
                 wrong = _look(driver, step)
             except VscRuntimeError as error:
-                return Outcome(scenario, (Stopped(step.place, step.number, str(error)),))
+                return Outcome(scenario, (Stopped(step.position, step.number, str(error)),))
             if wrong:
                 return Outcome(scenario, wrong)
     return Outcome(scenario, ())
@@ -99,7 +100,7 @@ def _records(driver: TopologyTestDriver, step: Step, expectation: Expectation) -
     expected = expectation.records
     if len(seen) == len(expected) and all(map(same_record, expected, seen)):
         return None
-    return WrongRecords(expectation.place, step.number, expectation.node, expected, seen)
+    return WrongRecords(expectation.position, step.number, expectation.node, expected, seen)
 
 
 def _answer(driver: TopologyTestDriver, step: Step, question: Question) -> WrongAnswer | None:
@@ -110,4 +111,4 @@ def _answer(driver: TopologyTestDriver, step: Step, question: Question) -> Wrong
     else:
         same = (seen.valid_from, seen.valid_to) == (expected.valid_from, expected.valid_to)
         same = same and is_same(seen.value, expected.value)
-    return None if same else WrongAnswer(question.place, step.number, question, seen)
+    return None if same else WrongAnswer(question.position, step.number, question, seen)

@@ -62,7 +62,7 @@ def junit(outcomes: Sequence[Outcome]) -> str:
                 classname=_clean(path.removesuffix(".scenario.yaml").lstrip("./").replace("/", ".")),
                 name=_clean(scenario.name),
                 file=_clean(path),
-                line=str(scenario.place.line),
+                line=str(scenario.position.line),
             )
             if outcome.wrong:
                 told = [list(_told(path, wrong, False)) for wrong in outcome.wrong]
@@ -99,7 +99,7 @@ def _painted(value: str, code: str, color: bool) -> str:
 
 
 def _told(path: str, wrong: WrongRecords | WrongAnswer | Stopped, color: bool) -> Iterator[str]:
-    where = _painted(f"{path}:{wrong.place.line}:{wrong.place.column}:", _BOLD, color)
+    where = _painted(f"{path}:{wrong.position.line}:{wrong.position.column}:", _BOLD, color)
     match wrong:
         case Stopped(_, step, reason):
             first, *rest = reason.splitlines() or [""]
