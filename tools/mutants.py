@@ -52,7 +52,7 @@ class Area:
 _RANDOM = ("tests/oracle", "tests/generated/test_found.py", "tests/generated/test_cuts.py")
 
 AREAS = {
-    "state": Area(("runtime/state",), ("tests/runtime/state", "tests/runtime/operators/test_former.py", *_RANDOM)),
+    "state": Area(("runtime/state",), ("tests/runtime/state", "tests/runtime/operators/test_migrations.py", *_RANDOM)),
     "protocol": Area(
         ("runtime/spark/state/protocol.py", "runtime/spark/state/local_folder.py"),
         tuple(f"tests/runtime/spark/state/test_{name}.py" for name in ("protocol", "local_folder", "protocol_model")),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.kafka_to_kafka.doors import Door, Files, Topics
-from bench.kafka_to_kafka.peers import Peer, Place
+from bench.kafka_to_kafka.peers import Peer, Setting
 from bench.kafka_to_kafka.rows import GATE, Amount, Payments, Rates, digest_of
 from bench.processes import cpu_seconds
 from servers.kafka import Broker
@@ -41,7 +41,7 @@ def measure(peer: Peer, broker: Broker, every: Amount, folder: Path) -> Measured
     """Runs one peer. Raises RuntimeError if its results are wrong, or if it ends too early."""
     amount = peer.amount(every)
     rates, payments = Rates.of(amount), Payments.of(amount)
-    place = Place(broker.address, f"{peer.name}-", folder)
+    place = Setting(broker.address, f"{peer.name}-", folder)
     folder.mkdir()
     door: Door = Files(folder) if peer.files else Topics(broker, place.prefix)
     command = peer.command(place)

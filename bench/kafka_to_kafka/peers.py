@@ -13,14 +13,14 @@ from bench.kafka_to_kafka.rows import RETENTION_MS, Amount
 from servers.jars import BROKER, CACHE, maven
 from servers.missing import program
 
-__all__ = ["FILES", "PEERS", "QUIX", "VSC", "Peer", "Place"]
+__all__ = ["FILES", "PEERS", "QUIX", "VSC", "Peer", "Setting"]
 
 _QUIX = "3.28.1"
 _HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Setting:
     """Where a command runs: the brokers, the prefix of its topics, its own folder."""
 
     brokers: str
@@ -34,7 +34,7 @@ class Peer:
 
     name: str
     title: str
-    command: Callable[[Place], list[str]]
+    command: Callable[[Setting], list[str]]
     few: tuple[int, int] | None = None
     files: bool = False
 
@@ -45,16 +45,16 @@ class Peer:
         return every.of_stream(min(self.few[0], every.warm_up), min(self.few[1], every.measured))
 
 
-def _vsc(place: Place) -> list[str]:
+def _vsc(place: Setting) -> list[str]:
     return vsc_app.command(place.folder, False, place.brokers, place.prefix)
 
 
-def _vsc_files(place: Place) -> list[str]:
+def _vsc_files(place: Setting) -> list[str]:
     return vsc_app.command(place.folder, True, place.brokers, place.prefix)
 
 
-def _streams(segments: str, guarantee: str) -> Callable[[Place], list[str]]:
-    def command(place: Place) -> list[str]:
+def _streams(segments: str, guarantee: str) -> Callable[[Setting], list[str]]:
+    def command(place: Setting) -> list[str]:
         build = CACHE / "bench-kafka-streams"
         maven(
             _HERE.parent / "kafka_streams", "package", "dependency:copy-dependencies", "-DincludeScope=runtime",
@@ -67,7 +67,7 @@ def _streams(segments: str, guarantee: str) -> Callable[[Place], list[str]]:
     return command
 
 
-def _quix(place: Place) -> list[str]:
+def _quix(place: Setting) -> list[str]:
     folder = CACHE / f"quixstreams-{_QUIX}"
     if not (folder / "done").exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)

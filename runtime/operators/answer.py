@@ -22,7 +22,7 @@ from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import TableRows
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.views.question import Question, Status, StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Entry
+from vsc.runtime.operators.views.view import Contents, Entry, SideStore
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
@@ -247,4 +247,4 @@ def _encoded(plan: Plan, node: Node, operation: Answer) -> tuple[Column, ...]:
     return operation.left_schema.value
 
 
-OPERATOR = Operator(_Answer, beside=Beside(b"", _contents, _View, lambda _: SubscriptionStore.MOVING, _encoded))
+OPERATOR = Operator(_Answer, side_store=SideStore(b"", _contents, _View, lambda _: SubscriptionStore.MOVING, _encoded))

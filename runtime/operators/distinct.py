@@ -24,7 +24,7 @@ from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.views.question import Question, Status, StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
+from vsc.runtime.operators.views.view import Contents, Entry, SideStore, clock
 from vsc.runtime.records import Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
@@ -128,4 +128,4 @@ def _encoded(plan: Plan, node: Node, operation: Distinct) -> tuple[Column, ...]:
     return ()
 
 
-OPERATOR = Operator(_Distinct, beside=Beside(b"", _contents, _View, lambda _: MOVING, _encoded))
+OPERATOR = Operator(_Distinct, side_store=SideStore(b"", _contents, _View, lambda _: MOVING, _encoded))

@@ -19,7 +19,7 @@ from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.views.question import StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Waiting, WaitingView
+from vsc.runtime.operators.views.view import Contents, SideStore, Waiting, WaitingView
 from vsc.runtime.records import END_OF_TIME, Int64s, Mask
 from vsc.runtime.state.grace_buffer import MOVING, Buffered, TimeOrderedBuffer
 from vsc.runtime.state.kv import OrderedKV
@@ -114,4 +114,4 @@ def _encoded(plan: Plan, node: Node, operation: StreamTableJoin) -> tuple[Column
     return plan.node(node.inputs[0]).schema.value
 
 
-WAITING = Beside(b"", _contents, _view, lambda _: MOVING, _encoded)
+WAITING = SideStore(b"", _contents, _view, lambda _: MOVING, _encoded)

@@ -17,7 +17,7 @@ from vsc.plan.nodes import Operation
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.tables.lookups import Lookup
-from vsc.runtime.operators.views.view import Beside
+from vsc.runtime.operators.views.view import SideStore
 from vsc.runtime.state.kv import OrderedKV
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ class Operator:
     """One operator: functions of a site and the operation of its node.
 
     `build` makes its step. `look_up` makes the look-up into a table without a store: for the row valid at a record's
-    time, or the newest. `beside`: what it keeps besides the node's table. `left`: how many records still wait under a
-    prefix although the operation lets none wait any longer; they come out at once.
+    time, or the newest. `side_store`: what it keeps besides the node's table. `left`: how many records still wait under
+    a prefix although the operation lets none wait any longer; they come out at once.
     """
 
     build: Callable[[Site, Any], Step]
     look_up: Callable[[Site, Any, bool], Lookup] = _not_stored
-    beside: Beside | None = None
+    side_store: SideStore | None = None
     left: Callable[[OrderedKV, bytes], int] | None = None
 
 

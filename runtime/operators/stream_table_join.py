@@ -50,4 +50,4 @@ def _left(kv: OrderedKV, prefix: bytes) -> int:
     return len(TimeOrderedBuffer(kv, prefix))
 
 
-OPERATOR = Operator(_build, beside=WAITING, left=_left)
+OPERATOR = Operator(_build, side_store=WAITING, left=_left)

@@ -32,7 +32,7 @@ from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, Recode, behind
 
-__all__ = ["FORMAT_VERSION", "MOVING", "Joined", "Place", "packed", "packed_each", "records_in", "unpacked"]
+__all__ = ["FORMAT_VERSION", "MOVING", "Joined", "RecordKey", "packed", "packed_each", "records_in", "unpacked"]
 
 FORMAT_VERSION: Final = 1
 
@@ -45,7 +45,7 @@ _SIDES: Final = (0, 1)
 Int64s = npt.NDArray[np.int64]
 
 
-class Place(NamedTuple):
+class RecordKey(NamedTuple):
     """Where records lie: by side, bucket (or, for those that wait, time) and encoded key."""
 
     side: int
@@ -66,33 +66,33 @@ class Joined:
         self.stream_time, *sides, self.waiting = _META.read(kv.get(self._meta))
         self.newest, self._first, self.floor = sides[0:2], sides[2:4], sides[4:6]
 
-    def rows(self, places: Sequence[Place]) -> list[bytes | None]:
+    def rows(self, places: Sequence[RecordKey]) -> list[bytes | None]:
         """The records in these buckets."""
         return self._kv.get_many(_keys(self._rows, places))
 
-    def waits(self, places: Sequence[Place]) -> list[bytes | None]:
+    def waits(self, places: Sequence[RecordKey]) -> list[bytes | None]:
         """The records that wait at these times."""
         return self._kv.get_many(_keys(self._waiting, places))
 
-    def waiting_before(self, side: int, time: int) -> list[tuple[Place, bytes]]:
+    def waiting_before(self, side: int, time: int) -> list[tuple[RecordKey, bytes]]:
         """Those of a side that wait and are older than `time`, by time and key."""
         if not self.waiting or time <= 0:
             return []
         return list(self._scanned(self._waiting, _PLACE.pack(side, 0), _PLACE.pack(side, time)))
 
-    def scan_waiting(self) -> Iterator[tuple[Place, bytes]]:
+    def scan_waiting(self) -> Iterator[tuple[RecordKey, bytes]]:
         """All that wait, by side, time and key."""
         return self._scanned(self._waiting)
 
-    def scan(self) -> Iterator[tuple[Place, bytes]]:
+    def scan(self) -> Iterator[tuple[RecordKey, bytes]]:
         """All buckets, by side, bucket and key."""
         return self._scanned(self._rows)
 
     def write(
         self,
-        rows: Sequence[tuple[Place, bytes]],
-        waiting: Sequence[tuple[Place, bytes]],
-        gone: Sequence[Place],
+        rows: Sequence[tuple[RecordKey, bytes]],
+        waiting: Sequence[tuple[RecordKey, bytes]],
+        gone: Sequence[RecordKey],
         count: int,
     ) -> None:
         """Replace buckets, and the records that wait at a time; `gone` wait no more. `count`: how many wait then.
@@ -114,15 +114,15 @@ class Joined:
         puts.append((self._meta, _META.row(self.stream_time, *self.newest, *self._first, *self.floor, count)))
         self._kv.write(puts, deletes, ranges)
 
-    def _scanned(self, letter: bytes, low: bytes = b"", high: bytes | None = None) -> Iterator[tuple[Place, bytes]]:
+    def _scanned(self, letter: bytes, low: bytes = b"", high: bytes | None = None) -> Iterator[tuple[RecordKey, bytes]]:
         start = len(letter)
         end = prefix_end(letter) if high is None else letter + high
         for at, value in self._kv.scan(letter + low, end):
             side, number = _PLACE.unpack_from(at, start)
-            yield Place(side, number, at[start + _PLACE.size :]), value
+            yield RecordKey(side, number, at[start + _PLACE.size :]), value
 
 
-def _keys(letter: bytes, places: Sequence[Place]) -> list[bytes]:
+def _keys(letter: bytes, places: Sequence[RecordKey]) -> list[bytes]:
     return [letter + _PLACE.pack(side, number) + key for side, number, key in places]
 
 

@@ -3,7 +3,7 @@
 Layout, format version 2 (root: the length of the store's prefix as two bytes, big endian, and the prefix)::
 
     root "m"             "VSTD", u16 format version, u16 zero, i64 stream time, i64 first time, i64 floor (little
-                         endian; no floor in version 1, see `lift`)
+                         endian; no floor in version 1, see `migrate`)
     root "k" key         the times, ascending, each i64 (little endian)
     root "t" time key    empty; the time has eight bytes, big endian
 
@@ -23,7 +23,7 @@ from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, Recode, behind
 
-__all__ = ["FORMAT_VERSION", "MOVING", "PassedTimes", "lift"]
+__all__ = ["FORMAT_VERSION", "MOVING", "PassedTimes", "migrate"]
 
 FORMAT_VERSION: Final = 2
 
@@ -88,7 +88,7 @@ def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
 MOVING: Final = Moving({b"k": behind(0), b"t": behind(_NUMBER.size)}, _recoded, _merged)
 
 
-def lift(kv: OrderedKV, root: bytes) -> None:
+def migrate(kv: OrderedKV, root: bytes) -> None:
     """Converts what `kv` has under `root` from format version 1, where the first time was the floor, to version 2."""
     meta = kv.get(root + b"m")
     if _BEFORE.is_of(meta):

@@ -115,7 +115,7 @@ class VersionedStore:
         self._accepts = clock is not None
         self._meta = self._open_meta(adopt)
         if clock is not None and clock > self._meta.observed:
-            self._meta = self._meta.moved(clock, self._meta.dropped, self._meta.sweeping)
+            self._meta = self._meta.advanced(clock, self._meta.dropped, self._meta.sweeping)
 
     @property
     def observed_stream_time(self) -> int:
@@ -302,9 +302,9 @@ class VersionedStore:
         cutoff = (observed - self._kept) // self._segment * self._segment
         if cutoff > meta.dropped:
             ranges.append((self._rows.chunk_key(meta.dropped, b""), self._rows.chunk_key(cutoff, b"")))
-            meta = meta.moved(observed, cutoff, True)
+            meta = meta.advanced(observed, cutoff, True)
         elif observed != meta.observed:
-            meta = meta.moved(observed, meta.dropped, meta.sweeping)
+            meta = meta.advanced(observed, meta.dropped, meta.sweeping)
         if meta is not self._meta:
             writes.puts.append((self._rows.meta, encode_meta(meta)))
         self._kv.write(writes.puts, writes.deletes, ranges)
@@ -325,7 +325,7 @@ class VersionedStore:
             writes.deletes.append(row_key)
             self._clear(rows.timed(row_key)[1], horizon, writes)
         if done:
-            self._meta = meta.moved(meta.observed, meta.dropped, False)
+            self._meta = meta.advanced(meta.observed, meta.dropped, False)
             writes.puts.append((rows.meta, encode_meta(self._meta)))
         self._kv.write(writes.puts, writes.deletes)
 

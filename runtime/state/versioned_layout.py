@@ -81,7 +81,7 @@ class Meta:
         """The same with another retention and grace from now on: what has been dropped stays dropped."""
         return Meta(retention, grace, self.observed, self.dropped, self.sweeping, max(self.floor, self.horizon))
 
-    def moved(self, observed: int, dropped: int, sweeping: bool) -> Meta:
+    def advanced(self, observed: int, dropped: int, sweeping: bool) -> Meta:
         """The same at another stream time, which may have left the floor behind."""
         floor = self.floor if self.floor > observed - self.kept else 0
         return Meta(self.retention, self.grace, observed, dropped, sweeping, floor)

@@ -44,7 +44,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
 
     monkeypatch.setattr(start, "prepare", prepare)
     monkeypatch.setattr(preflight, "prepare", prepare)
-    monkeypatch.setattr(start, "usable", lambda spark: spark)
+    monkeypatch.setattr(start, "usable_session", lambda spark: spark)
     monkeypatch.setattr(start, "default_is_local", lambda spark: True)
     return seen
 

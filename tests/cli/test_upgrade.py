@@ -16,7 +16,7 @@ from vsc.cli import main
 from vsc.compiler import compile_topology
 from vsc.plan import Clock, dump
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.base.checksummed import LocalFiles, sealed
+from vsc.runtime.spark.base.checksummed import LocalFiles, with_checksum
 from vsc.runtime.spark.checkpoint.identity import FORMAT, Identity, changes_in_place
 from vsc.runtime.spark.checkpoint.lineage import ORIGIN, SUCCESSOR, Origin, check_alone
 from vsc.runtime.spark.upgrade.decisions import remarks
@@ -39,14 +39,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         checkpoint(tmp_path / name)
     (tmp_path / "open/offsets/1").write_text("v1\n")
     (tmp_path / "young/commits/0").unlink()
-    (tmp_path / "behind" / SUCCESSOR).write_text(sealed({"path": "/new", "id": "1"}))
+    (tmp_path / "behind" / SUCCESSOR).write_text(with_checksum({"path": "/new", "id": "1"}))
     (tmp_path / "begun/vsc/identity.json").unlink()
     (tmp_path / "begun" / ORIGIN).write_text(Origin("ck", ID, 0).dump())
     for name, version in (("former", FORMAT - 1), ("newer", FORMAT + 1)):
         identity = tmp_path / name / "vsc/identity.json"
         data = {**json.loads(identity.read_text()), "format": version}
         del data["check"]
-        identity.write_text(sealed(data))
+        identity.write_text(with_checksum(data))
     (tmp_path / "damaged/vsc/plan.json").write_text("{}")
     shutil.rmtree(tmp_path / "other/vsc")
     checkpoint(tmp_path / "outer/ck")
@@ -178,7 +178,7 @@ def test_a_run_is_refused_once_the_old_query_has_gone_on_and_written(
     for number, written in epochs.items():
         (folder / f"ck/offsets/{number}").write_text("v1\n")
         if written is not None:
-            (folder / f"ck/vsc/epochs/{number}.json").write_text(sealed({"epoch": number, "written": written}))
+            (folder / f"ck/vsc/epochs/{number}.json").write_text(with_checksum({"epoch": number, "written": written}))
 
     def check() -> None:
         check_alone(LocalFiles(str(folder / "new")), "1", lambda path: LocalFiles(path.removeprefix("file:")))
@@ -189,9 +189,9 @@ def test_a_run_is_refused_once_the_old_query_has_gone_on_and_written(
     with pytest.raises(CheckpointError, match=f"has gone on to epoch {refused}, which may have written") as caught:
         check()
     assert caught.value.help == f"repeat `vsc upgrade` with --from file:{folder}/ck and a new folder, and run that one"
-    (folder / "ck" / SUCCESSOR).write_text(sealed({"path": "/new", "id": "1"}))
+    (folder / "ck" / SUCCESSOR).write_text(with_checksum({"path": "/new", "id": "1"}))
     check()  # the old one has refused to go on since then
-    (folder / "ck" / SUCCESSOR).write_text(sealed({"path": "/new", "id": "2"}))
+    (folder / "ck" / SUCCESSOR).write_text(with_checksum({"path": "/new", "id": "2"}))
     with pytest.raises(CheckpointError, match="was upgraded to /new as well"):
         check()
 
@@ -220,9 +220,9 @@ def test_a_name_under_which_records_wait_cannot_change(
     for name in ("inputs", "epochs"):
         (folder / "ck/vsc" / name).mkdir()
     pace = json.dumps({"waits": {}, "waiting": before})
-    (folder / "ck/vsc/inputs/0.json").write_text(sealed({"pace": pace}))
+    (folder / "ck/vsc/inputs/0.json").write_text(with_checksum({"pace": pace}))
     report = {"epoch": 0, "state": {place: {"waiting": number} for place, number in states.items()}}
-    (folder / "ck/vsc/epochs/0.json").write_text(sealed(report))
+    (folder / "ck/vsc/epochs/0.json").write_text(with_checksum(report))
     files = LocalFiles(str(folder / "ck"))
     if not waits:
         assert [c.name for c in changes_in_place(files, identity, plan, "new.vdsl") or ()][:1] == ["v"]

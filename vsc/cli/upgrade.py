@@ -75,9 +75,9 @@ def _upgraded(args: argparse.Namespace, plan: Plan, options: SparkOptions, given
         settings = {"spark.driver.maxResultSize": "0", **options.for_plan(plan)}
     except VscRuntimeError as error:
         raise refusal(error) from error
-    moved = options.run(f"vsc upgrade {plan.name}", settings, lambda spark: upgrade(prepared, spark, tell))
-    if moved is not None:
-        tell(f"carried over {moved}; next: vsc run {args.file} --checkpoint {args.checkpoint}")
+    carried = options.run(f"vsc upgrade {plan.name}", settings, lambda spark: upgrade(prepared, spark, tell))
+    if carried is not None:
+        tell(f"carried over {carried}; next: vsc run {args.file} --checkpoint {args.checkpoint}")
     return 0
 
 

@@ -63,9 +63,9 @@ class TopologyMagics(Magics):  # type: ignore[misc]
         query = _started(plan, args.checkpoint, trigger, given)
         if args.query is not None:
             self.shell.user_ns[args.query] = query
-        from vsc.runtime.spark.base.job import ends
+        from vsc.runtime.spark.base.job import is_bounded
 
-        if not ends(trigger):
+        if not is_bounded(trigger):
             display(query.status)
             return
         try:

@@ -105,4 +105,4 @@ class _Aggregate(Step):
         return AggregateState(kv, self._site.prefix + SUFFIX, numbered)
 
 
-OPERATOR = Operator(_Aggregate, beside=GROUPS)
+OPERATOR = Operator(_Aggregate, side_store=GROUPS)

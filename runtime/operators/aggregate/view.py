@@ -12,7 +12,7 @@ from vsc.runtime.operators.aggregate.groups.state import SUFFIX, AggregateState,
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.views.question import Question, Status, StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
+from vsc.runtime.operators.views.view import Contents, Entry, SideStore, clock
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end
 
@@ -95,4 +95,4 @@ def _encoded(plan: Plan, node: Node, operation: Aggregate) -> tuple[Column, ...]
     )
 
 
-GROUPS = Beside(SUFFIX, _contents, _View, lambda operation: moving(operation.final), _encoded)
+GROUPS = SideStore(SUFFIX, _contents, _View, lambda operation: moving(operation.final), _encoded)

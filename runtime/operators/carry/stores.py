@@ -13,7 +13,7 @@ from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry.columns import Columns, Unfitting
 from vsc.runtime.operators.operator import operator_of
 from vsc.runtime.operators.partition import partition_codecs
-from vsc.runtime.operators.views.catalog import beside_of, left_behind, stores_of
+from vsc.runtime.operators.views.catalog import left_behind, side_store_of, stores_of
 from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.state import versioned_layout
 from vsc.runtime.state.keys import KeyCodec
@@ -162,13 +162,13 @@ def _moving(plan: Plan, store: StoreInfo) -> Moving:
     if store.is_table:
         return _OF_TABLES[store.kind]
     node = plan.node(store.node)
-    return beside_of(node).moving(node.operation)
+    return side_store_of(node).moving(node.operation)
 
 
 def _encoded(plan: Plan, store: StoreInfo) -> tuple[Column, ...]:
     """The columns that the rows of a store are encoded with."""
     node = plan.node(store.node)
-    return node.schema.value if store.is_table else beside_of(node).encoded(plan, node, node.operation)
+    return node.schema.value if store.is_table else side_store_of(node).encoded(plan, node, node.operation)
 
 
 def _check_names(verdicts: dict[str, Change], reset: frozenset[str], accept: frozenset[str]) -> None:

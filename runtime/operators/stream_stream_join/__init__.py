@@ -12,4 +12,4 @@ from vsc.runtime.operators.stream_stream_join.view import RECORDS
 
 __all__ = ["OPERATOR"]
 
-OPERATOR = Operator(Joining, beside=RECORDS)
+OPERATOR = Operator(Joining, side_store=RECORDS)

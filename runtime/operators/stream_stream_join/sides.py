@@ -14,7 +14,7 @@ from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.stream_stream_join.pairs import Rows
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.records import Int64s
-from vsc.runtime.state.joined import Joined, Place, packed_each, unpacked
+from vsc.runtime.state.joined import Joined, RecordKey, packed_each, unpacked
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.values import arrow_type
 
@@ -56,13 +56,13 @@ class Held:
     """Records of a side that wait: where, the numbers of their keys, their times and rows."""
 
     place: Int64s
-    places: tuple[Place, ...]
+    places: tuple[RecordKey, ...]
     key: Int64s
     time: Int64s
     rows: pa.BinaryArray
 
     @staticmethod
-    def of(found: Sequence[tuple[Place, bytes]], space: KeySpace) -> Held:
+    def of(found: Sequence[tuple[RecordKey, bytes]], space: KeySpace) -> Held:
         """Those that the state has at these places."""
         place, time, rows = unpacked([value for _, value in found])
         key = space.encoded([where.key for where, _ in found])[place]
@@ -111,7 +111,7 @@ def load(
     arrivals: Sequence[Int64s],
     held: Sequence[Held],
     newest: Sequence[int],
-) -> tuple[tuple[Side, Side], dict[Place, bytes]]:
+) -> tuple[tuple[Side, Side], dict[RecordKey, bytes]]:
     """Both sides, and the buckets that were read: those in which partners of the flows' records may be, and those into
     which they themselves go. `newest`: by side, the highest time of the records that are there."""
     space = flows[0].space
@@ -132,7 +132,9 @@ def load(
     return (sides[0], sides[1]), read
 
 
-def _places(state: Joined, operation: StreamStreamJoin, flows: Sequence[Flow], newest: Sequence[int]) -> list[Place]:
+def _places(
+    state: Joined, operation: StreamStreamJoin, flows: Sequence[Flow], newest: Sequence[int]
+) -> list[RecordKey]:
     """The buckets to read, in order: only those in which there may be records."""
     width, back = bucket_width(operation), (operation.before, operation.after)
     asked: dict[int, list[tuple[Int64s, Int64s]]] = {0: [], 1: []}
@@ -147,7 +149,7 @@ def _places(state: Joined, operation: StreamStreamJoin, flows: Sequence[Flow], n
         buckets, keys = (np.concatenate(part) for part in zip(*parts, strict=True))
         order, first = grouped(buckets, keys)
         every = zip(buckets[order][first].tolist(), keys[order][first].tolist(), strict=True)
-        found += [Place(of, bucket, names[key]) for bucket, key in every]
+        found += [RecordKey(of, bucket, names[key]) for bucket, key in every]
     return found
 
 
@@ -161,15 +163,15 @@ def grouped(number: Int64s, key: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def placed(
-    side: Side, layout: Layout, rows: Int64s, number: Int64s, before: Mapping[Place, bytes]
-) -> list[tuple[Place, bytes]]:
+    side: Side, layout: Layout, rows: Int64s, number: Int64s, before: Mapping[RecordKey, bytes]
+) -> list[tuple[RecordKey, bytes]]:
     """Records of the batch, each in its place, which has its key and `number`, behind those that are there `before`."""
     flow = side.flow
     order, first = grouped(number[rows], flow.key[rows])
     rows = rows[order]
     names, at = flow.space.keys, rows[first]
     every = zip(number[at].tolist(), flow.key[at].tolist(), strict=True)
-    places = [Place(side.number, n, names[key]) for n, key in every]
+    places = [RecordKey(side.number, n, names[key]) for n, key in every]
     columns = layout.all(side.number, taken(flow.values, rows), len(rows))
     encoded = layout.codec.encode_columns(columns, len(rows))
     return list(zip(places, packed_each([before.get(p) for p in places], first, flow.time[rows], encoded), strict=True))

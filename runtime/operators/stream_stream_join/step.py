@@ -29,7 +29,7 @@ from vsc.runtime.operators.stream_stream_join.results import Made, Results
 from vsc.runtime.operators.stream_stream_join.sides import Held, Layout, Side, bucket_width, load, placed
 from vsc.runtime.operators.stream_stream_join.waiting import Alone, alone, changes
 from vsc.runtime.records import Int64s
-from vsc.runtime.state.joined import Joined, Place, packed, unpacked
+from vsc.runtime.state.joined import Joined, RecordKey, packed, unpacked
 
 __all__ = ["Joining"]
 
@@ -79,7 +79,7 @@ class Joining(Step):
         side = np.array([side for _, (side, _, _) in waiting], dtype=np.int64)
         space, sides, places = self._site.space, [], []
         for number in _SIDES:
-            mine = [(Place(number, time, key), packed(None, np.array([time]), [row]))
+            mine = [(RecordKey(number, time, key), packed(None, np.array([time]), [row]))
                     for time, (of, key, row) in waiting if of == number]  # fmt: skip
             held = Held.of(mine, space)
             found, _ = load(self._state, self._operation, self._nothing(), (np.zeros(0, dtype=np.int64),) * 2,
@@ -159,14 +159,14 @@ class Joining(Step):
         self,
         sides: Sequence[Side],
         single: Sequence[Alone],
-        read: dict[Place, bytes],
+        read: dict[RecordKey, bytes],
         limits: tuple[Int64s, Int64s],
         ends: list[int],
         timing: Timing,
     ) -> None:
         """Writes the records that can be found, and those that wait."""
         state, width = self._state, bucket_width(self._operation)
-        rows: list[tuple[Place, bytes]] = []
+        rows: list[tuple[RecordKey, bytes]] = []
         for side in sides:
             flow, arrival = side.flow, side.rows.arrival[side.rows.stored :]
             bucket = flow.time // width

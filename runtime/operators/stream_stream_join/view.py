@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from vsc.plan.nodes import Column, Node, Plan, StreamStreamJoin
 from vsc.runtime.operators.stream_stream_join.sides import bucket_width, kept_columns
 from vsc.runtime.operators.views.question import Question, Status, StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
-from vsc.runtime.state.joined import MOVING, Joined, Place, unpacked
+from vsc.runtime.operators.views.view import Contents, Entry, SideStore, clock
+from vsc.runtime.state.joined import MOVING, Joined, RecordKey, unpacked
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
@@ -42,7 +42,7 @@ class _View:
                 for time, row in _records(value):
                     yield self._entry(Status.WAITING, place, row, time, time + late)
 
-    def _entry(self, status: Status, place: Place, row: bytes, time: int, due: int) -> Entry:
+    def _entry(self, status: Status, place: RecordKey, row: bytes, time: int, due: int) -> Entry:
         return Entry(status, place.key, self._keys.decode(place.key), self._rows.decode(row), (time, due, place.side))
 
 
@@ -60,5 +60,5 @@ def _encoded(plan: Plan, node: Node, operation: StreamStreamJoin) -> tuple[Colum
     return kept_columns(left, right)
 
 
-RECORDS = Beside(b"", _contents, _View, lambda _: MOVING, _encoded)
+RECORDS = SideStore(b"", _contents, _View, lambda _: MOVING, _encoded)
 """What a join of streams keeps."""

@@ -15,7 +15,7 @@ from vsc.runtime.operators.clock import Timing
 from vsc.runtime.operators.stream_stream_join.pairs import Pairs
 from vsc.runtime.operators.stream_stream_join.sides import Layout, Side, placed
 from vsc.runtime.records import END_OF_TIME, Int64s, Mask
-from vsc.runtime.state.joined import Joined, Place, records_in
+from vsc.runtime.state.joined import Joined, RecordKey, records_in
 
 __all__ = ["Alone", "Changes", "alone", "changes"]
 
@@ -90,15 +90,15 @@ def _rows_of(side: Side) -> Int64s:
 class Changes:
     """What becomes of the records that wait: by place those to write, the places to remove, how many wait then."""
 
-    puts: Sequence[tuple[Place, bytes]]
-    gone: Sequence[Place]
+    puts: Sequence[tuple[RecordKey, bytes]]
+    gone: Sequence[RecordKey]
     count: int
 
 
 def changes(state: Joined, found: Sequence[Alone], layout: Layout) -> Changes:
     """What becomes of them, by what was `found` of the sides."""
-    puts: list[tuple[Place, bytes]] = []
-    gone: dict[Place, int] = {}
+    puts: list[tuple[RecordKey, bytes]] = []
+    gone: dict[RecordKey, int] = {}
     added = 0
     for one in found:
         side, names = one.side, one.side.flow.space.keys
@@ -112,11 +112,13 @@ def changes(state: Joined, found: Sequence[Alone], layout: Layout) -> Changes:
     return Changes(puts, list(gone), state.waiting + added - sum(gone.values()))
 
 
-def _waiting_at(state: Joined, side: int, names: Sequence[bytes], time: Int64s, key: Int64s) -> dict[Place, bytes]:
+def _waiting_at(state: Joined, side: int, names: Sequence[bytes], time: Int64s, key: Int64s) -> dict[RecordKey, bytes]:
     """The records that wait at these times and keys, by their places."""
     if not state.waiting:
         return {}
-    every = dict.fromkeys(Place(side, *at) for at in zip(time.tolist(), (names[k] for k in key.tolist()), strict=True))
+    every = dict.fromkeys(
+        RecordKey(side, *at) for at in zip(time.tolist(), (names[k] for k in key.tolist()), strict=True)
+    )
     return {p: value for p, value in zip(every, state.waits(list(every)), strict=True) if value is not None}
 
 

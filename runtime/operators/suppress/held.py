@@ -13,7 +13,7 @@ from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.tables.lookups import NO_RECORD, Lookup, TableRows
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.views.question import StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Waiting, WaitingView
+from vsc.runtime.operators.views.view import Contents, SideStore, Waiting, WaitingView
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.suppressed import MOVING, Suppressed
@@ -73,4 +73,4 @@ def _encoded(plan: Plan, node: Node, operation: Operation) -> tuple[Column, ...]
     return plan.node(node.inputs[0]).schema.value
 
 
-HELD = Beside(SUFFIX, _contents, _view, lambda _: MOVING, _encoded)
+HELD = SideStore(SUFFIX, _contents, _view, lambda _: MOVING, _encoded)

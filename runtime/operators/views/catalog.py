@@ -19,10 +19,10 @@ from vsc.runtime.operators.operator import operator_of
 from vsc.runtime.operators.views.limited import limited
 from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.operators.views.tables import open_table_view
-from vsc.runtime.operators.views.view import Beside, StoreView
+from vsc.runtime.operators.views.view import SideStore, StoreView
 from vsc.runtime.state.kv_base import OrderedKV
 
-__all__ = ["beside_of", "find_store", "held_back", "left_behind", "open_view", "stores_of"]
+__all__ = ["find_store", "held_back", "left_behind", "open_view", "side_store_of", "stores_of"]
 
 
 def stores_of(plan: Plan) -> tuple[StoreInfo, ...]:
@@ -70,7 +70,7 @@ def _opened(plan: Plan, store: StoreInfo, kv: OrderedKV, clock: int | None) -> S
     if store.is_table:
         return open_table_view(plan, store, kv, clock)
     node = plan.node(store.node)
-    return beside_of(node).view(node, node.operation, store, kv)
+    return side_store_of(node).view(node, node.operation, store, kv)
 
 
 def _clocks(plan: Plan, store: StoreInfo, starts: Mapping[str, int]) -> tuple[int, list[int]]:
@@ -92,11 +92,11 @@ def held_back(plan: Plan, stage: Stage, node: Node, kv: OrderedKV) -> int:
     return open_view(plan, store, kv).held
 
 
-def beside_of(node: Node) -> Beside:
+def side_store_of(node: Node) -> SideStore:
     """What `node`, which has a store that is not a table's, keeps there."""
-    beside = operator_of(node.operation).beside
-    assert beside is not None
-    return beside
+    side_store = operator_of(node.operation).side_store
+    assert side_store is not None
+    return side_store
 
 
 def _of_node(plan: Plan, stage: Stage, node: Node) -> Iterator[StoreInfo]:
@@ -110,11 +110,11 @@ def _of_node(plan: Plan, stage: Stage, node: Node) -> Iterator[StoreInfo]:
         )  # fmt: skip
     kind = node.operation.keeps
     if kind is not None:
-        beside = beside_of(node)
-        contents = beside.contents(plan, node, node.operation)
+        side_store = side_store_of(node)
+        contents = side_store.contents(plan, node, node.operation)
         yield StoreInfo(
             f"{node.owner}#{kind}", node.name, node.owner, stage.id, kind, contents.key,
-            contents.value, contents.extra, prefix + beside.suffix, contents.partitioned,
+            contents.value, contents.extra, prefix + side_store.suffix, contents.partitioned,
         )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.moving import Moving
 from vsc.runtime.state.rows import RowCodec
 
-__all__ = ["Beside", "Contents", "Entry", "StoreView", "Waiting", "WaitingView", "byte_size", "clock"]
+__all__ = ["Contents", "Entry", "SideStore", "StoreView", "Waiting", "WaitingView", "byte_size", "clock"]
 
 
 class Entry(NamedTuple):
@@ -60,7 +60,7 @@ class Contents(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SideStore:
     """What an operator keeps besides its node's table, under the node's prefix and `suffix`.
 
     It exists if the operation `keeps` something. `contents` describes it for a node and its operation; `view` opens it.

@@ -28,11 +28,11 @@ __all__ = [
     "epochs_in",
     "kept_epochs",
     "parsed",
+    "read_checksummed",
     "read_json",
     "read_text",
-    "sealed",
-    "unsealed",
     "verified",
+    "with_checksum",
 ]
 
 RESTORE = "restore it from a copy of the checkpoint's folder"
@@ -67,18 +67,18 @@ def checksum(text: str) -> int:
     return zlib.crc32(text.encode())
 
 
-def sealed(data: dict[str, Any], indent: int | None = None) -> str:
+def with_checksum(data: dict[str, Any], indent: int | None = None) -> str:
     """The text of a JSON file that ends with the checksum of what stands before it."""
     return json.dumps({**data, "check": checksum(json.dumps(data))}, indent=indent) + "\n"
 
 
-def unsealed(files: ReadableFiles, name: str) -> dict[str, Any]:
-    """What `sealed` wrote."""
+def read_checksummed(files: ReadableFiles, name: str) -> dict[str, Any]:
+    """What `with_checksum` wrote."""
     return verified(files, name, read_json(files, name))
 
 
 def verified(files: ReadableFiles, name: str, data: dict[str, Any]) -> dict[str, Any]:
-    """What was in the file `name` that `sealed` wrote, without its checksum, which is taken out and compared."""
+    """What was in the file `name` that `with_checksum` wrote, without its checksum, which is taken out and compared."""
     check = data.pop("check", None)
     try:
         whole = check == checksum(json.dumps(data))

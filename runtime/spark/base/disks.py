@@ -19,7 +19,7 @@ from vsc.runtime.errors import CheckpointError, SinkError, VscRuntimeError
 if TYPE_CHECKING:
     from shutil import _ntuple_diskusage as DiskUsage
 
-__all__ = ["CHECKPOINT", "Place", "disk_of", "forbidden", "full_disk", "is_full"]
+__all__ = ["CHECKPOINT", "WrittenFolder", "disk_of", "forbidden", "full_disk", "is_full"]
 
 CHECKPOINT = "the checkpoint"
 _NO_SPACE = ("No space left on device", "Disk quota exceeded", "File too large")
@@ -37,7 +37,7 @@ _TIGHT = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WrittenFolder:
     """A folder that a run writes to: what it is, and its path."""
 
     what: str
@@ -49,7 +49,7 @@ def is_full(text: str) -> bool:
     return any(sign in text for sign in _NO_SPACE)
 
 
-def full_disk(text: str, reason: str, places: Sequence[Place]) -> SinkError:
+def full_disk(text: str, reason: str, places: Sequence[WrittenFolder]) -> SinkError:
     """The error for a `text` that `is_full`; `reason` is the line of it that says so."""
     quota = "the quota is used up" if "quota" in reason else "there is no space left"
     named = next(filter(None, (_named(line, places) for line in text.splitlines() if is_full(line))), None)
@@ -66,7 +66,7 @@ def full_disk(text: str, reason: str, places: Sequence[Place]) -> SinkError:
     return SinkError(f"{quota} in {told}: {_free(full[0].path)}", _HELP)
 
 
-def forbidden(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
+def forbidden(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None:
     """The error for a text that says that one of the places could not be written; None for any other text."""
     for line in text.splitlines():
         sign = _FORBIDDEN.search(line)
@@ -78,7 +78,7 @@ def forbidden(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
     return None
 
 
-def _named(line: str, places: Sequence[Place]) -> Place | None:
+def _named(line: str, places: Sequence[WrittenFolder]) -> WrittenFolder | None:
     """The place that holds a path of `line`, or that path itself where it is in none of them."""
     for match in _PATH.finditer(line):
         path = os.path.normpath(match.group(1))

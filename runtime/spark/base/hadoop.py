@@ -15,7 +15,16 @@ from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import VscRuntimeError
 
-__all__ = ["Files", "default_is_local", "first_line", "is_hidden", "is_local", "local_path", "logged_url", "usable"]
+__all__ = [
+    "Files",
+    "default_is_local",
+    "file_errors_as",
+    "first_line",
+    "is_hidden",
+    "is_local",
+    "local_path",
+    "logged_url",
+]
 
 MAX_BYTES = 64 << 20
 """The biggest text file that is read whole."""
@@ -24,7 +33,7 @@ _NUMBERED = re.compile(r"^\[Errno \d+\] ")
 
 
 @contextmanager
-def usable(kind: type[VscRuntimeError], what: str, help: str) -> Iterator[None]:
+def file_errors_as(kind: type[VscRuntimeError], what: str, help: str) -> Iterator[None]:
     """Turns what the file system raises inside into a `kind`: `what` names the place, `help` says what to do."""
     try:
         yield

@@ -16,7 +16,7 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.times import event_time
 from vsc.runtime.values import brief
 
-__all__ = ["Run", "Time", "as_text", "clock_of", "ends", "idle_ms", "spark_trigger"]
+__all__ = ["Run", "Time", "as_text", "clock_of", "idle_ms", "is_bounded", "spark_trigger"]
 
 Time = int | str | datetime
 """A time as users give it: see `vsc.runtime.times`."""
@@ -86,7 +86,7 @@ def spark_trigger(text: str) -> dict[str, Any]:
     return {"processingTime": f"{found} milliseconds"}
 
 
-def ends(trigger: str) -> bool:
+def is_bounded(trigger: str) -> bool:
     """Whether a query with this trigger stops when it has read what there is."""
     return trigger in ("available-now", "once")
 

@@ -34,8 +34,15 @@ from pyspark.sql import SparkSession
 from vsc.changes import Change
 from vsc.plan import Clock, Plan, dump
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.base.checksummed import RESTORE, ReadableFiles, damaged, epochs_in, sealed, unsealed
-from vsc.runtime.spark.base.hadoop import Files, usable
+from vsc.runtime.spark.base.checksummed import (
+    RESTORE,
+    ReadableFiles,
+    damaged,
+    epochs_in,
+    read_checksummed,
+    with_checksum,
+)
+from vsc.runtime.spark.base.hadoop import Files, file_errors_as
 from vsc.runtime.spark.checkpoint.identity import FORMAT, IDENTITY, PLAN, Identity, changes_in_place, read_identity
 from vsc.runtime.spark.checkpoint.lineage import check_current, check_finished
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
@@ -80,7 +87,7 @@ class Checkpoint:
             raise CheckpointError(f"there cannot be {partitions} partitions", "give a number from 1 on")
         if not path.strip():
             raise CheckpointError("the checkpoint has no name", "give the path of a separate folder")
-        with _usable(path):
+        with _explaining_errors(path):
             files = Files(spark, path)
             identity, changes = checked_identity(files, path, plan, partitions)
         if identity is None:
@@ -93,7 +100,7 @@ class Checkpoint:
 
         The caller has claimed the folder.
         """
-        with _usable(self.files.root):
+        with _explaining_errors(self.files.root):
             if self.files.exists(IDENTITY):
                 raise CheckpointError(
                     f"another query has made the checkpoint {self.files.root} just now",
@@ -162,7 +169,7 @@ class Checkpoint:
         """Forgets what was written by sinks whose numbers belong to others now."""
         for report in self.reports() if sinks else ():
             if any([report.written.pop(sink, 0) for sink in sinks]):
-                self.files.write(f"{_EPOCHS}/{report.epoch}.json", sealed(report.as_dict()))
+                self.files.write(f"{_EPOCHS}/{report.epoch}.json", with_checksum(report.as_dict()))
 
     def keep_pace(self, epoch: int, pace: str) -> None:
         """Keeps the pace of an epoch (`vsc.runtime.spark.exchange.pace`) before it runs; forgets the oldest."""
@@ -171,7 +178,7 @@ class Checkpoint:
     def pace(self, epoch: int) -> str | None:
         """The pace kept for `epoch`, or None. Raises CheckpointError if it is damaged."""
         name = f"{_INPUTS}/{epoch}.json"
-        return str(unsealed(self.files, name).get("pace")) if self.files.exists(name) else None
+        return str(read_checksummed(self.files, name).get("pace")) if self.files.exists(name) else None
 
     def followed(self, done: int, newest: int) -> Iterator[tuple[int, CheckpointError]]:
         """What is wrong, and from which epoch on, with what the next epoch of a plan whose sources keep step follows
@@ -201,7 +208,7 @@ class Checkpoint:
         logs = SparkLogs(self.files)
         logs.check_kept(target)
         if target not in begun:
-            self.files.write(f"{_BACK}/{target}.json", sealed({"epoch": target}))
+            self.files.write(f"{_BACK}/{target}.json", with_checksum({"epoch": target}))
         logs.forget_after(target)
         self.forget_after(target)
         for sink in sinks:
@@ -222,14 +229,14 @@ class Checkpoint:
                     self.files.delete(f"{folder}/{number}.json")
 
     def _keep(self, folder: str, epoch: int, data: dict[str, Any]) -> None:
-        self.files.write(f"{folder}/{epoch}.json", sealed(data))
+        self.files.write(f"{folder}/{epoch}.json", with_checksum(data))
         if epoch >= KEPT_EPOCHS:
             self.files.delete(f"{folder}/{epoch - KEPT_EPOCHS}.json")
 
     def _report(self, epoch: int) -> EpochReport:
         name = f"{_EPOCHS}/{epoch}.json"
         try:
-            report = EpochReport.from_dict(unsealed(self.files, name))
+            report = EpochReport.from_dict(read_checksummed(self.files, name))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise damaged(self.files, name, "it is not a report") from error
         if report.epoch != epoch:
@@ -265,5 +272,7 @@ def checked_identity(
     return identity, changes
 
 
-def _usable(path: str) -> AbstractContextManager[None]:
-    return usable(CheckpointError, f"the checkpoint folder {path}", "give a folder that can be made and written")
+def _explaining_errors(path: str) -> AbstractContextManager[None]:
+    return file_errors_as(
+        CheckpointError, f"the checkpoint folder {path}", "give a folder that can be made and written"
+    )

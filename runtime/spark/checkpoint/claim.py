@@ -34,7 +34,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.base.hadoop import Files, usable
+from vsc.runtime.spark.base.hadoop import Files, file_errors_as
 
 __all__ = ["BEAT_SECONDS", "LEASE_SECONDS", "Claim", "check_unclaimed", "claim", "held_off", "released_after"]
 
@@ -67,7 +67,9 @@ def claim(spark: SparkSession, files: Files) -> Claim:
 
     Waits as long as it takes to know that a driver is dead: see the module.
     """
-    with usable(CheckpointError, f"the checkpoint folder {files.root}", "give a folder that can be made and written"):
+    with file_errors_as(
+        CheckpointError, f"the checkpoint folder {files.root}", "give a folder that can be made and written"
+    ):
         if files.is_local:
             return _LocalClaim.take(spark, files)
         return _BeatingClaim.take(files)

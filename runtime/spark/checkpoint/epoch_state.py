@@ -24,7 +24,7 @@ from vsc.runtime.operators.views.catalog import find_store, stores_of
 from vsc.runtime.operators.views.question import question
 from vsc.runtime.records import partition_of
 from vsc.runtime.spark.base.checksummed import epochs_in
-from vsc.runtime.spark.base.hadoop import Files, usable
+from vsc.runtime.spark.base.hadoop import Files, file_errors_as
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.identity import read_identity
 from vsc.runtime.spark.checkpoint.relocation import follow_schemas
@@ -101,7 +101,7 @@ class EpochState:
     @classmethod
     def open(cls, spark: SparkSession, checkpoint: str, at_epoch: int | None = None) -> EpochState:
         """Opens the state after epoch `at_epoch`, or the newest one. Raises CheckpointError if it does not exist."""
-        with usable(CheckpointError, f"the checkpoint {checkpoint}", "give the folder of a checkpoint"):
+        with file_errors_as(CheckpointError, f"the checkpoint {checkpoint}", "give the folder of a checkpoint"):
             files = Files(spark, checkpoint)
             identity = read_identity(files)
             plan, partitions = identity.plan(files), identity.partitions
@@ -118,7 +118,9 @@ class EpochState:
             )
         kept = Checkpoint(files, identity.id, partitions, False)
         clocks = _clocks_after(kept, epoch) if plan.clock == "input" else {}
-        with usable(CheckpointError, f"the checkpoint {checkpoint}, which was moved,", "let vsc write into its folder"):
+        with file_errors_as(
+            CheckpointError, f"the checkpoint {checkpoint}, which was moved,", "let vsc write into its folder"
+        ):
             follow_schemas(files)
         # Spark's reader asks a coordinator that only exists once somebody has asked for the session's queries.
         spark.streams.active  # noqa: B018

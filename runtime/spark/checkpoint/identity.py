@@ -27,11 +27,11 @@ from vsc.runtime.spark.base.checksummed import (
     damaged,
     epochs_in,
     parsed,
+    read_checksummed,
     read_json,
     read_text,
-    sealed,
-    unsealed,
     verified,
+    with_checksum,
 )
 
 __all__ = ["IDENTITY", "PLAN", "Identity", "changes_in_place", "read_identity"]
@@ -39,7 +39,7 @@ __all__ = ["IDENTITY", "PLAN", "Identity", "changes_in_place", "read_identity"]
 FORMAT = 4
 """Of everything in the checkpoint. It goes up with every change after which an older vsc must not read it."""
 OLDEST = 2
-"""The oldest format that this vsc reads: `vsc.runtime.operators.former` has what brings it to the present one."""
+"""The oldest format that this vsc reads: `vsc.runtime.operators.migrations` has what brings it to the present one."""
 IDENTITY = "vsc/identity.json"
 PLAN = "vsc/plan.json"
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -74,7 +74,7 @@ class Identity:
             data["ancestors"] = list(self.ancestors)
         if before is not None:
             data["plan_check_before"] = checksum(before)
-        return sealed({**data, "plan_check": checksum(self.plan_text)}, indent=2)
+        return with_checksum({**data, "plan_check": checksum(self.plan_text)}, indent=2)
 
     def plan(self, files: ReadableFiles) -> Plan:
         """The plan. CheckpointError if this vsc cannot run it."""
@@ -169,8 +169,8 @@ def _waiting(files: ReadableFiles) -> bool:
     if not files.exists(report):
         return True
     try:
-        waiting = json.loads(unsealed(files, pace)["pace"])["waiting"]
-        states = unsealed(files, report)["state"]
+        waiting = json.loads(read_checksummed(files, pace)["pace"])["waiting"]
+        states = read_checksummed(files, report)["state"]
         return any({**waiting, **{place: size["waiting"] for place, size in states.items()}}.values())
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(files, pace, "it does not say how many records wait") from error

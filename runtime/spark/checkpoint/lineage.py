@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.base.checksummed import ReadableFiles, damaged, epochs_in, sealed, unsealed
+from vsc.runtime.spark.base.checksummed import ReadableFiles, damaged, epochs_in, read_checksummed, with_checksum
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.checkpoint.identity import IDENTITY, read_identity
 from vsc.runtime.spark.exchange.counters import EpochReport
@@ -39,7 +39,7 @@ class Origin:
 
     def dump(self) -> str:
         """The text of its file."""
-        return sealed(asdict(self))
+        return with_checksum(asdict(self))
 
 
 def origin_of(files: ReadableFiles) -> Origin | None:
@@ -47,7 +47,7 @@ def origin_of(files: ReadableFiles) -> Origin | None:
     if not files.exists(ORIGIN):
         return None
     try:
-        return Origin(**unsealed(files, ORIGIN))
+        return Origin(**read_checksummed(files, ORIGIN))
     except TypeError as error:
         raise damaged(files, ORIGIN, "it is not what vsc upgrade writes") from error
 
@@ -64,7 +64,7 @@ def check_current(files: ReadableFiles) -> None:
     """Raises CheckpointError for a checkpoint from which another query has gone on."""
     if not files.exists(SUCCESSOR):
         return
-    path = unsealed(files, SUCCESSOR).get("path")
+    path = read_checksummed(files, SUCCESSOR).get("path")
     raise CheckpointError(
         f"the checkpoint {files.root} was upgraded to {path}, and that has written to its sinks since",
         f"run the upgraded one; to run this one all the same, and write results twice, remove its {SUCCESSOR}",
@@ -83,7 +83,7 @@ def check_alone(files: ReadableFiles, id: str, opened: Callable[[str], ReadableF
     other, passed = None, None
     with contextlib.suppress(Py4JError, OSError):
         old = opened(origin.path)
-        other = unsealed(old, SUCCESSOR) if old.exists(SUCCESSOR) else None
+        other = read_checksummed(old, SUCCESSOR) if old.exists(SUCCESSOR) else None
     with contextlib.suppress(Py4JError, OSError, CheckpointError):  # it may be half deleted
         if other is None and old.exists(IDENTITY) and read_identity(old).id == origin.id:
             passed = _written_after(old, origin.epoch)
@@ -106,7 +106,11 @@ def _written_after(files: ReadableFiles, epoch: int) -> int | None:
     following = epoch + 1
     for later in sorted(number for number in epochs_in(files, "offsets") if number > epoch):
         report = f"vsc/epochs/{later}.json"
-        if later != following or not files.exists(report) or any(unsealed(files, report).get("written", {}).values()):
+        if (
+            later != following
+            or not files.exists(report)
+            or any(read_checksummed(files, report).get("written", {}).values())
+        ):
             return later
         following += 1
     return None
@@ -126,7 +130,7 @@ class Forerunner:
         with contextlib.suppress(Py4JError, CheckpointError, OSError):  # it may be gone, or only be readable
             old = Files(self._spark, self._origin.path)
             if not old.exists(SUCCESSOR) and read_identity(old).id == self._origin.id:
-                old.write(SUCCESSOR, sealed({"path": self._files.root, "id": self._id}))
+                old.write(SUCCESSOR, with_checksum({"path": self._files.root, "id": self._id}))
         self._origin = None
 
     def check(self) -> None:

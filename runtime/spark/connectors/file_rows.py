@@ -21,7 +21,7 @@ from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.formats.orc_files import OrcFiles
 from vsc.runtime.spark.formats.parquet_files import ParquetFiles
 from vsc.runtime.spark.formats.source_columns import BAD, INDEX, PART, START, TIME
-from vsc.runtime.spark.session.session import settled
+from vsc.runtime.spark.session.session import frozen_session
 
 __all__ = ["file_metadata", "file_paths", "file_rows", "files_there", "loaded", "orc_files", "parquet_files"]
 
@@ -91,7 +91,7 @@ def file_paths(spark: SparkSession, source: Source, options: Options) -> DataFra
 
     A task reads several of them, one after the other: as many tasks are made as there are cores, by the files' sizes.
     """
-    packing = settled(spark)
+    packing = frozen_session(spark)
     packing.conf.set("spark.sql.files.openCostInBytes", str(_OPENING))
     frame = loaded(packing.readStream.format("binaryFile").schema(_BINARY), options)
     part, _, *time = file_metadata(frame, source.timestamp is None)

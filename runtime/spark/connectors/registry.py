@@ -17,7 +17,7 @@ from vsc.runtime.spark.connectors.delta.connector import Delta
 from vsc.runtime.spark.connectors.files.connector import FilesConnector
 from vsc.runtime.spark.connectors.iceberg.connector import Iceberg
 from vsc.runtime.spark.connectors.kafka.connector import Kafka
-from vsc.runtime.spark.connectors.postgres.connector import Jdbc
+from vsc.runtime.spark.connectors.postgres.connector import Postgres
 from vsc.runtime.spark.connectors.refusals import keeps_refused
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
 
 _CONNECTORS: Mapping[str, Connector] = {
     one.kind: one
-    for one in (FilesConnector(), Kafka(), Delta(), Iceberg(), Jdbc(), Rate(), Console(), Noop(), Memory())
+    for one in (FilesConnector(), Kafka(), Delta(), Iceberg(), Postgres(), Rate(), Console(), Noop(), Memory())
 }
 
 

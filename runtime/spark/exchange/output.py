@@ -22,7 +22,7 @@ from vsc.runtime.spark.base.ddl import ddl
 from vsc.runtime.spark.exchange.delivery import Delivery, merged
 from vsc.runtime.spark.exchange.wire import SINK
 
-__all__ = ["CHANGE", "TIMESTAMP", "Handed", "Output", "Unpack", "written_columns"]
+__all__ = ["CHANGE", "TIMESTAMP", "Output", "RowTransform", "Unpack", "written_columns"]
 
 CHANGE = "_change"
 TIMESTAMP = "_timestamp"
@@ -34,11 +34,11 @@ def written_columns(node: Node, timestamp: bool) -> dict[str, DataType]:
     return columns | {TIMESTAMP: BIGINT} if timestamp else columns
 
 
-class Handed(NamedTuple):
-    """What `work` makes of rows, of the columns `made`, in the Python worker that unpacks them."""
+class RowTransform(NamedTuple):
+    """What `work` makes of rows, of the `columns`, in the Python worker that unpacks them."""
 
     work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-    made: str
+    columns: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,20 @@ class Output:
     delivery: Delivery
     partitions: int
 
-    def rows(self, sink: str, node: Node, timestamp: bool = False, handed: Handed | None = None) -> DataFrame:
+    def rows(self, sink: str, node: Node, timestamp: bool = False, transform: RowTransform | None = None) -> DataFrame:
         """The rows for a sink of `node`: key and value columns, for a table both system columns; with `timestamp` the
-        event time of a stream's too. With `handed` what it makes of them."""
+        event time of a stream's too. With `transform` what it makes of them."""
         table, shuffled = node.kind == "table", node.name in self.delivery.shuffled
-        return _rows(self._blobs(sink), Unpack(node.schema, table, table or timestamp, shuffled, handed))
+        return _rows(self._blobs(sink), Unpack(node.schema, table, table or timestamp, shuffled, transform))
 
-    def changes(self, sink: str, node: Node, handed: Handed | None = None) -> DataFrame:
+    def changes(self, sink: str, node: Node, transform: RowTransform | None = None) -> DataFrame:
         """The rows for a sink of `node`, always with both system columns (of a stream, a record without value is a
         `delete`). Task p has those of vsc partition p, the same ones and in the same order whenever the epoch comes.
-        With `handed` what it makes of them."""
+        With `transform` what it makes of them."""
         blobs, shuffled = self._blobs(sink), node.name in self.delivery.shuffled
         if not self.delivery.by_partition:
             blobs, shuffled = blobs.repartition(self.partitions, "slot"), True
-        return _rows(blobs, Unpack(node.schema, True, True, shuffled, handed))
+        return _rows(blobs, Unpack(node.schema, True, True, shuffled, transform))
 
     def records(self, sink: str, node: Node) -> list[Batch]:
         """The records for a sink of `node`, brought here; none is the empty list."""
@@ -78,20 +78,20 @@ class Output:
 class Unpack:
     """For mapInArrow over payloads: the rows of a sink. `change` and `timestamp` add columns of those names.
 
-    `shuffled`: the payloads come by the place of their first record, and overlap. `handed`: what is made of the rows.
+    `shuffled`: the payloads come by the place of their first record, and overlap. `transform`: applied to the rows.
     """
 
     schema: Schema
     change: bool
     timestamp: bool
     shuffled: bool
-    handed: Handed | None = None
+    transform: RowTransform | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows, a batch at a time, or what is made of them."""
         found = (Batch.from_ipc(p.as_buffer(), self.schema) for batch in batches for p in batch.column(0))
         rows = map(self.rows, merged(found) if self.shuffled else found)
-        return rows if self.handed is None else self.handed.work(rows)
+        return rows if self.transform is None else self.transform.work(rows)
 
     def rows(self, records: Batch) -> pa.RecordBatch:
         """The rows of one batch of records."""
@@ -111,8 +111,8 @@ class Unpack:
 
 def _rows(blobs: DataFrame, unpack: Unpack) -> DataFrame:
     ordered = blobs.sortWithinPartitions("place") if unpack.shuffled else blobs
-    made = ddl(unpack.columns) if unpack.handed is None else unpack.handed.made
-    return ordered.select("payload").mapInArrow(unpack, _columns(made))
+    columns = ddl(unpack.columns) if unpack.transform is None else unpack.transform.columns
+    return ordered.select("payload").mapInArrow(unpack, _columns(columns))
 
 
 @cache

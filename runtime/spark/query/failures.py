@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 
 import vsc.runtime.errors as errors
 from vsc.runtime.errors import CheckpointError, SourceError, StartError, StateError, VscRuntimeError
-from vsc.runtime.spark.base.disks import Place, forbidden, full_disk, is_full
+from vsc.runtime.spark.base.disks import WrittenFolder, forbidden, full_disk, is_full
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.lake.table import lake_failure
 from vsc.runtime.spark.formats.file_errors import read_error
@@ -30,7 +30,7 @@ _NOT_LOADED = "Spark cannot load the state of the checkpoint"
 _STATE_FILE = re.compile(r"(?:Error reading streaming state file of|FileNotFoundException: File) (\S+?/(\d+)_\S+)")
 
 
-def translated(error: BaseException, places: Sequence[Place] = ()) -> VscRuntimeError | None:
+def translated(error: BaseException, places: Sequence[WrittenFolder] = ()) -> VscRuntimeError | None:
     """The runtime error that `error` is, quotes, or amounts to; None if it is not recognized.
 
     `places` are what the run writes to: one of them is on the disk that is full.
@@ -67,7 +67,7 @@ def translating() -> Iterator[None]:
         raise found from None
 
 
-def explained(error: BaseException, logs: SparkLogs, places: Sequence[Place] = ()) -> VscRuntimeError | None:
+def explained(error: BaseException, logs: SparkLogs, places: Sequence[WrittenFolder] = ()) -> VscRuntimeError | None:
     """As `translated`; damage to the state gets its place, and the way back to an older one, from the checkpoint.
 
     May take long: it may have to read all states to find the damaged one.
@@ -87,7 +87,7 @@ def explained(error: BaseException, logs: SparkLogs, places: Sequence[Place] = (
     return found
 
 
-def _known(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
+def _known(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None:
     if is_full(text):
         return full_disk(text, _innermost(text), places)
     unwritable = forbidden(text, places)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.spark.base.job import Run, ends, idle_ms, spark_trigger
+from vsc.runtime.spark.base.job import Run, idle_ms, is_bounded, spark_trigger
 from vsc.runtime.spark.base.options import resolve_plan
 from vsc.runtime.spark.connectors.registry import check_connectors, reach
 from vsc.runtime.spark.report.bad_rows import MaxBad
@@ -59,7 +59,7 @@ def check(
     if max_bad is not None:
         MaxBad.of(max_bad)
     spark_trigger(trigger)
-    if max_idle is not None and idle_ms(max_idle) and ends(trigger):
+    if max_idle is not None and idle_ms(max_idle) and is_bounded(trigger):
         raise ConfigurationError(
             f"--max-idle {max_idle}: with the trigger {trigger} there is no waiting for new input",
             "use it with a duration as trigger, such as --trigger '10 seconds'",

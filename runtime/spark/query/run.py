@@ -16,7 +16,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from vsc.runtime.spark.base.job import Run, ends
+from vsc.runtime.spark.base.job import Run, is_bounded
 from vsc.runtime.spark.connectors.registry import empty_sources
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.query.failures import started_late
@@ -67,7 +67,7 @@ def _once(opened: Opened, spark: SparkSession, watch: _Watch, interrupts: Interr
         started = start_query(opened, spark, watch.done)
         interrupts.orderly = True
         try:
-            stopped = _to_its_end(started, watch, ends(opened.job.trigger), interrupts)
+            stopped = _to_its_end(started, watch, is_bounded(opened.job.trigger), interrupts)
         finally:
             interrupts.orderly = False
         started.claim.release()

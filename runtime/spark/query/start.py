@@ -26,7 +26,7 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.rows import latest_times
 from vsc.runtime.operators.steps import stages_in_step
 from vsc.runtime.spark.base.hadoop import default_is_local
-from vsc.runtime.spark.base.job import Run, Time, as_text, clock_of, ends, idle_ms, spark_trigger
+from vsc.runtime.spark.base.job import Run, Time, as_text, clock_of, idle_ms, is_bounded, spark_trigger
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.claim import Claim, claim, released_after
 from vsc.runtime.spark.checkpoint.lineage import Forerunner
@@ -48,16 +48,16 @@ from vsc.runtime.spark.query.gone_files import GoneFiles
 from vsc.runtime.spark.query.inputs import has_inputs, query_inputs
 from vsc.runtime.spark.query.missing_columns import MissingColumns
 from vsc.runtime.spark.query.pacer import Pacer
-from vsc.runtime.spark.query.places import places_of
 from vsc.runtime.spark.query.preflight import PreparedRun, prepare
 from vsc.runtime.spark.query.running_query import Epochs, RunningQuery
 from vsc.runtime.spark.query.shared import shared_by
+from vsc.runtime.spark.query.written_folders import written_folders
 from vsc.runtime.spark.report.bad_rows import BadRows
 from vsc.runtime.spark.report.observed import observed
 from vsc.runtime.spark.report.progress import Tracker
 from vsc.runtime.spark.report.time_warnings import TimeWarnings
 from vsc.runtime.spark.session.executors import Executors
-from vsc.runtime.spark.session.session import configured, query_configuration, usable
+from vsc.runtime.spark.session.session import configured, query_configuration, usable_session
 from vsc.runtime.spark.session.ship import ship
 from vsc.runtime.spark.stages.pipeline import pipeline
 from vsc.runtime.spark.state.local_folder import LocalFolders, new_run
@@ -124,7 +124,7 @@ class Started:
     def why(self, failure: BaseException) -> VscRuntimeError | None:
         """What vsc knows about `failure`, the query's error."""
         job = self.what.job
-        places = places_of(self.what.resolved, job.checkpoint, job.local_dir)
+        places = written_folders(self.what.resolved, job.checkpoint, job.local_dir)
         return explained(self.writer.error or failure, SparkLogs(self.what.checkpoint.files), places)
 
 
@@ -165,7 +165,7 @@ def start(
     folder, local = as_text(checkpoint), None if local_dir is None else as_text(local_dir)
     given = variables or {}
     job = Run(plan, folder, given, partitions, trigger, max_idle, local, options, back_to, max_bad=max_bad)
-    session = usable(spark)
+    session = usable_session(spark)
     opened = Opened.of(prepare(job, default_is_local(session)), session)
     epochs = Epochs(opened.tracker())
     started = start_query(opened, session, epochs.done, *([on_epoch] if on_epoch is not None else ()))
@@ -308,7 +308,7 @@ def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, wr
 
 def _pacer(spark: SparkSession, what: Opened, topics: Topics) -> Pacer:
     """Who decides of each epoch which sources are waited for, and what the clock shows."""
-    job, ending = what.job, ends(what.job.trigger)
+    job, ending = what.job, is_bounded(what.job.trigger)
     fixed = job.options.now if job.options.now is not None else what.started if ending else None
     pacer = Pacer(
         what.checkpoint,

@@ -202,7 +202,7 @@ class Tracker:
 
     def _take(self, report: EpochReport) -> None:
         self.state.update(report.state)
-        for source, highest in self.timing.moved(report).items() if self.timing is not None else ():
+        for source, highest in self.timing.clocks(report).items() if self.timing is not None else ():
             self.clocks[source] = max(highest, self.clocks.get(source, highest))
 
 

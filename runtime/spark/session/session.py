@@ -18,14 +18,14 @@ __all__ = [
     "OWN_SETTINGS",
     "SAFE_PATH",
     "configured",
+    "frozen_session",
     "is_here",
     "local_jvm",
     "local_settings",
     "query_configuration",
     "read_configuration",
-    "settled",
     "tell_overridden",
-    "usable",
+    "usable_session",
 ]
 
 _STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -56,7 +56,7 @@ messages that point at the user's code, and vsc has no such code: that doubles t
 _log = logging.getLogger(__name__)
 
 
-def usable(spark: SparkSession | None) -> SparkSession:
+def usable_session(spark: SparkSession | None) -> SparkSession:
     """`spark`, or for None the active session. ConfigurationError if vsc cannot use it."""
     try:
         found: object = SparkSession.active() if spark is None else spark
@@ -183,7 +183,7 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
                 spark.conf.set(name, old)
 
 
-def settled(spark: SparkSession) -> SparkSession:
+def frozen_session(spark: SparkSession) -> SparkSession:
     """A session with the settings that `spark` has now: a file source asks its own session whenever it reads.
 
     The query itself clones its session when it starts.

@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import vsc
-from vsc.runtime.spark.session.session import SAFE_PATH, configured, is_here, query_configuration, settled
+from vsc.runtime.spark.session.session import SAFE_PATH, configured, frozen_session, is_here, query_configuration
 
 __all__ = ["package_zip", "ship", "warm_up"]
 
@@ -87,7 +87,7 @@ def warm_up(spark: SparkSession) -> threading.Thread | None:
         return None
     ship(spark)
     with configured(spark, query_configuration(partitions=1)):
-        session = settled(spark)
+        session = frozen_session(spark)
     warming = threading.Thread(target=_tasks, args=(session,), name="vsc-warm-up", daemon=True)
     warming.start()
     return warming

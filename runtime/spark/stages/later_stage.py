@@ -21,9 +21,9 @@ from vsc.plan.clocks import stepping
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import LocalStoreError
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.former import lift
 from vsc.runtime.operators.in_step import InStep
 from vsc.runtime.operators.later_stage import LaterStage
+from vsc.runtime.operators.migrations import migrate
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.steps import end_of_input, gone_on, of_sources, stages_in_step
 from vsc.runtime.operators.views.catalog import open_view, stores_of
@@ -172,7 +172,7 @@ class LaterStageTask:
         out: list[WireRow] = []
         with opened(folder, manifest) as base:
             state = PartitionState.open(blobs, base, manifest)
-            lift(self.plan, self.stage, state.kv)
+            migrate(self.plan, self.stage, state.kv)
             name = attempt_name(epoch(), self.stage, partition)
             task = LaterStage(self.plan, self.stage, state.kv, self.options, self.observe, partition=partition)
             counters.mark("open", started)

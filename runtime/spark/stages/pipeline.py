@@ -20,7 +20,7 @@ from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.wire import WIRE_DDL
 from vsc.runtime.spark.formats.source_columns import CORRUPT, RowReader
-from vsc.runtime.spark.session.session import settled
+from vsc.runtime.spark.session.session import frozen_session
 from vsc.runtime.spark.stages.later_stage import LaterStageTask
 from vsc.runtime.spark.stages.later_stage_processor import LaterStageProcessor
 from vsc.runtime.spark.stages.stage_zero import StageZeroTask, stage_zero
@@ -47,7 +47,7 @@ def pipeline(
     control source's folder, `kept` that in which sources keep what they have taken."""
     # A query that waits for idle sources asks for many epochs: what was read of the control source goes.
     lines = spark.readStream.format("text").option("cleanSource", "delete").load(control)
-    reading = settled(spark)
+    reading = frozen_session(spark)
     stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
     for node in resolved.sources:

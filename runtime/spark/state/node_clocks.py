@@ -32,7 +32,7 @@ class NodeClocks:
     def __init__(self, plan: Plan) -> None:
         self._nodes, self._by_input = node_clocks(plan), plan.clock == "input"
 
-    def moved(self, report: EpochReport) -> Mapping[str, int]:
+    def clocks(self, report: EpochReport) -> Mapping[str, int]:
         """How far an epoch has brought the clocks of sources."""
         return report.gone_on if self._by_input else report.clocks
 

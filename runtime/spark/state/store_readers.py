@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.former import lift
+from vsc.runtime.operators.migrations import migrate
 from vsc.runtime.operators.views import Entry, Question, StoreInfo
 from vsc.runtime.operators.views.catalog import open_view
 from vsc.runtime.operators.views.view import byte_size
@@ -50,7 +50,7 @@ class Reader:
             folder = tempfile.TemporaryDirectory(prefix="vsc-look-", dir=spark_local())
             with folder as place, RocksKV(Path(place) / "state", durable=False) as base:
                 replay(_chunks(rows, partition), base, self.manifests[partition])
-                lift(self.plan, self.stage, base)
+                migrate(self.plan, self.stage, base)
                 yield from self.ask(partition, base)
 
 

@@ -10,9 +10,9 @@ at; the new checkpoint counts once its identity is there, which is written last,
 repeated from its beginning.
 """
 
-from vsc.runtime.spark.upgrade.carried import Moved
+from vsc.runtime.spark.upgrade.carried import CarriedOver
 from vsc.runtime.spark.upgrade.decisions import remarks
 from vsc.runtime.spark.upgrade.job import upgrade
 from vsc.runtime.spark.upgrade.preflight import PreparedUpgrade, Upgrade, prepare
 
-__all__ = ["Moved", "PreparedUpgrade", "Upgrade", "prepare", "remarks", "upgrade"]
+__all__ = ["CarriedOver", "PreparedUpgrade", "Upgrade", "prepare", "remarks", "upgrade"]

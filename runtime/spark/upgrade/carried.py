@@ -25,7 +25,7 @@ from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 from vsc.runtime.spark.state.seeds import packed, seed_line
 from vsc.runtime.state.kv import OrderedKV
 
-__all__ = ["SEEDING", "Moved", "State"]
+__all__ = ["SEEDING", "CarriedOver", "State"]
 
 SEEDING = "vsc/seeding"
 """Where seeds are written before they are moved to the control source."""
@@ -38,7 +38,7 @@ _SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class CarriedOver:
     """What has been carried over: rows, their bytes as they are written, and how long that took."""
 
     rows: int
@@ -80,7 +80,7 @@ class State:
             self.held.update(one.held)
         self._common = list(self._carry.common(told))
 
-    def write(self, new: Files, tell: Callable[[str], None]) -> Moved:
+    def write(self, new: Files, tell: Callable[[str], None]) -> CarriedOver:
         """Writes the seeds into the control source of the new checkpoint. After `look`."""
         started = time.perf_counter()
         count = self._state.spark.sparkContext.accumulator
@@ -100,7 +100,7 @@ class State:
         for number, name in enumerate(names):
             new.rename(f"{SEEDING}/{name}", f"vsc/control/seed-{number:06d}.txt")
         new.delete(SEEDING)
-        return Moved(done.rows.value, done.size.value, time.perf_counter() - started)
+        return CarriedOver(done.rows.value, done.size.value, time.perf_counter() - started)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from vsc.runtime.spark.connectors.file_rows import files_there
 from vsc.runtime.spark.connectors.kafka.topic_ids import known_after, known_topics
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.exchange.pace import Pace, Wait
-from vsc.runtime.spark.upgrade.carried import SEEDING, Moved, State
+from vsc.runtime.spark.upgrade.carried import SEEDING, CarriedOver, State
 from vsc.runtime.spark.upgrade.decisions import covered
 from vsc.runtime.spark.upgrade.positions import Position, positions, write_positions
 from vsc.runtime.spark.upgrade.preflight import PreparedUpgrade, Upgrade, check_target, check_unchanged
@@ -49,7 +49,7 @@ def _begin(files: Files, origin: Origin) -> None:
     files.write(ORIGIN, origin.dump())
 
 
-def upgrade(prepared: PreparedUpgrade, spark: SparkSession, tell: Callable[[str], None]) -> Moved | None:
+def upgrade(prepared: PreparedUpgrade, spark: SparkSession, tell: Callable[[str], None]) -> CarriedOver | None:
     """Makes the new checkpoint; None for a dry run. VscRuntimeError if it is refused, before anything is written."""
     prepared, compared = prepared.reach(spark)
     job, resolved, placed = prepared.job, prepared.resolved, prepared.positions
@@ -88,7 +88,7 @@ def upgrade(prepared: PreparedUpgrade, spark: SparkSession, tell: Callable[[str]
 
 
 def _made(job: Upgrade, state: EpochState, identity: Identity, old: Files, new: Files, going_on: list[Position],
-          whole: State, tell: Callable[[str], None]) -> Moved:  # fmt: skip
+          whole: State, tell: Callable[[str], None]) -> CarriedOver:  # fmt: skip
     _begin(new, Origin(old.root, identity.id, state.epoch))
     target = Checkpoint(
         new, uuid.uuid4().hex, job.partitions or identity.partitions, True, ancestors=(*identity.ancestors, identity.id)
@@ -96,9 +96,9 @@ def _made(job: Upgrade, state: EpochState, identity: Identity, old: Files, new: 
     new.make("vsc/control")
     write_positions(going_on, old, new, lambda node: files_there(state.spark, Options.of_source(node)))
     _write_pace(Checkpoint(old, identity.id, identity.partitions, False), state.epoch, target, job.plan, going_on)
-    moved = whole.write(new, tell)
+    carried = whole.write(new, tell)
     target.create(job.plan)
-    return moved
+    return carried
 
 
 def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_on: list[Position]) -> None:

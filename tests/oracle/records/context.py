@@ -47,7 +47,7 @@ class Context:
         """Whether the clock is that of the input."""
         return self.clock is not None
 
-    def moved(self, node: str, stream_time: int, time: int) -> int:
+    def stream_time_after(self, node: str, stream_time: int, time: int) -> int:
         """What the clock of a node shows with a record of this time, if it has shown `stream_time` before."""
         return max(stream_time, time) if self.clock is None else self.clock.shown(node)
 

@@ -45,7 +45,7 @@ class Distinct:
             self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
             return
         within, grace = self._operation.within, self._operation.grace
-        self._stream_time = self._context.moved(self._node, self._stream_time, time)
+        self._stream_time = self._context.stream_time_after(self._node, self._stream_time, time)
         if self._stream_time > time + within + grace:
             self._context.dropped(self._name, Dropped.EXPIRED)
             self._context.metrics.peak(self._name, GRACE_NEEDED, self._stream_time - time - within)

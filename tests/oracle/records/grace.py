@@ -48,7 +48,7 @@ class GraceBuffer:
         if self._is_late(time) or None in key:
             self._join.join(key, value, time)
             return
-        self._stream_time = self._context.moved(self._name, self._stream_time, time)
+        self._stream_time = self._context.stream_time_after(self._name, self._stream_time, time)
         self._waiting.append(_Waiting(time, key, value))
         self._waiting.sort(key=lambda one: (one.time, self._order(one.key)))  # stable: then by arrival
         if self._context.by_input:
@@ -59,7 +59,7 @@ class GraceBuffer:
     def _is_late(self, time: int) -> bool:
         """Whether a record does not wait: by the clock of the input that shows so much with it, too."""
         if self._context.by_input:
-            return time <= self._context.moved(self._name, self._stream_time, time) - self._grace
+            return time <= self._context.stream_time_after(self._name, self._stream_time, time) - self._grace
         return time < self._stream_time - self._grace
 
     def take_all(self) -> list[_Waiting]:

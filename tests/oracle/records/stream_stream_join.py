@@ -72,7 +72,7 @@ class StreamStreamJoin:
         if None in key or value is None:
             self._context.dropped(self._name, Dropped.NULL_JOIN_KEY if None in key else Dropped.NO_VALUE)
             return
-        self._time = self._context.moved(self._node, self._time, time)
+        self._time = self._context.stream_time_after(self._node, self._time, time)
         if not self._context.by_input:
             for one in self._closed():
                 self._waiting.remove(one)

@@ -81,7 +81,7 @@ class Suppress:
             self._held[key] = known._replace(row=new, time=time)
         else:
             self._held[key] = Held(key[-1] // _MILLISECOND if self._windows else time, key, new, old, time)
-        self._stream_time = self._context.moved(self._name, self._stream_time, time)
+        self._stream_time = self._context.stream_time_after(self._name, self._stream_time, time)
         self._context.metrics.peak(self._name, HELD_RECORDS, len(self._held))
         own, due = self._held[key], self._stream_time - self._operation.wait
         if self._context.by_input:  # what has waited comes out at its own place, in its order

@@ -58,7 +58,7 @@ class _VersionedTable:
 
     @property
     def stream_time(self) -> int:
-        return self._context.moved(self._node, self._model.time, -1)
+        return self._context.stream_time_after(self._node, self._model.time, -1)
 
     def put(self, key: Row, row: Row | None, time: int) -> Outcome:
         shown = self._model.time = self.stream_time

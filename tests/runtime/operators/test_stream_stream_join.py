@@ -15,7 +15,7 @@ from vsc.compiler import compile_topology
 from vsc.runtime.errors import StateError
 from vsc.runtime.operators.views.catalog import find_store, open_view
 from vsc.runtime.operators.views.question import question
-from vsc.runtime.state.joined import Joined, Place, packed, unpacked
+from vsc.runtime.state.joined import Joined, RecordKey, packed, unpacked
 from vsc.runtime.state.kv import MemoryKV
 from vsc.testing import TopologyTestDriver
 
@@ -191,12 +191,12 @@ def test_an_inner_join_lets_nothing_wait() -> None:
 
 
 def test_state_of_something_else_is_refused() -> None:
-    kv, rows = MemoryKV(), [(Place(0, 3, b"k"), packed(None, unpacked([])[1][:0], []))]
+    kv, rows = MemoryKV(), [(RecordKey(0, 3, b"k"), packed(None, unpacked([])[1][:0], []))]
     state = Joined(kv, b"p", 10)
     state.newest = [35, -1]
     state.write(rows, [], [], 0)
     again = Joined(kv, b"p", 10)
-    assert (again.newest, again.waiting, [place for place, _ in again.scan()]) == ([35, -1], 0, [Place(0, 3, b"k")])
+    assert (again.newest, again.waiting, [place for place, _ in again.scan()]) == ([35, -1], 0, [RecordKey(0, 3, b"k")])
     kv.write([(b"\0\1pm", b"VSTX")])
     with pytest.raises(StateError, match="not the state of a join of streams"):
         Joined(kv, b"p", 10)

@@ -59,7 +59,7 @@ segments = st.sampled_from([1, 2, 7, 100, 10**9])
 
 
 @dataclass
-class Place:
+class StoreHome:
     """Where a store lies, and what a restart does there."""
 
     kv: OrderedKV
@@ -67,11 +67,11 @@ class Place:
 
 
 @contextmanager
-def place(kind: str) -> Iterator[Place]:
+def place(kind: str) -> Iterator[StoreHome]:
     with tempfile.TemporaryDirectory() as folder:
         if kind == "memory":
             memory = MemoryKV()
-            yield Place(memory, lambda: memory)
+            yield StoreHome(memory, lambda: memory)
         elif kind == "rocksdb":
             opened = [RocksKV(Path(folder) / "db")]
 
@@ -80,7 +80,7 @@ def place(kind: str) -> Iterator[Place]:
                 opened[0] = RocksKV(Path(folder) / "db", durable=False)
                 return opened[0]
 
-            yield Place(opened[0], reopen)
+            yield StoreHome(opened[0], reopen)
             opened[0].close()
         else:
             with RocksKV(Path(folder) / "db", durable=False) as rocks:
@@ -98,7 +98,7 @@ def place(kind: str) -> Iterator[Place]:
                     overlay[0] = OverlayKV(base)
                     return overlay[0]
 
-                yield Place(overlay[0], commit)
+                yield StoreHome(overlay[0], commit)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -163,7 +163,7 @@ def test_store_that_restarts_is_the_model(kind: str, ops: list[Any], limits: tup
         run(here, ops, limits, segment)
 
 
-def run(here: Place, ops: list[Any], limits: tuple[int, int], segment: int) -> None:
+def run(here: StoreHome, ops: list[Any], limits: tuple[int, int], segment: int) -> None:
     retention, grace = limits
     now = 0
     model: Flat = Model(retention, grace)

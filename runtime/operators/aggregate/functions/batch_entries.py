@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from vsc.plan.types import DataType
 from vsc.runtime.operators.aggregate.functions.collected import IDENT
-from vsc.runtime.operators.aggregate.functions.states import Beside, ColumnAccumulator, State, Writes
+from vsc.runtime.operators.aggregate.functions.states import ColumnAccumulator, EntryRanges, State, Writes
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv_base import prefix_end
@@ -27,16 +27,16 @@ class Counts:
     """
 
     def __init__(
-        self, beside: Beside, segments: Segments, steps: Int64s, counted: Int64s, names: Sequence[bytes],
+        self, ranges: EntryRanges, segments: Segments, steps: Int64s, counted: Int64s, names: Sequence[bytes],
         index: Int64s, decode: Callable[[pa.BinaryArray], Int64s],
     ) -> None:  # fmt: skip
         """`counted` are the records with a value, `index` says which, `steps` whether it is added (1) or taken back."""
         pairs, pair = np.unique(segments.group[counted] * len(names) + index, return_inverse=True)
         self.group, self.value = np.divmod(pairs, max(len(names), 1))
         groups, values = self.group.tolist(), self.value.tolist()
-        self._entries = [beside.prefixes[g] + names[v] for g, v in zip(groups, values, strict=True)]
-        stored = np.flatnonzero(beside.stored[self.group])
-        found = beside.kv.get_many([self._entries[i] for i in stored.tolist()])
+        self._entries = [ranges.prefixes[g] + names[v] for g, v in zip(groups, values, strict=True)]
+        stored = np.flatnonzero(ranges.stored[self.group])
+        found = ranges.kv.get_many([self._entries[i] for i in stored.tolist()])
         self.known = np.zeros(len(pairs), dtype=np.int64)
         self.known[stored] = decode(pa.array(found, pa.binary()))
         by_pair = Segments(pair.reshape(-1), len(pairs))
@@ -64,8 +64,8 @@ class GroupEntries:
 
     __slots__ = ("_idents", "_prefix", "_read", "_stored", "added", "gone")
 
-    def __init__(self, beside: Beside, group: int) -> None:
-        self._prefix, self._stored = beside.prefixes[group] + IDENT, beside.kv if beside.stored[group] else None
+    def __init__(self, ranges: EntryRanges, group: int) -> None:
+        self._prefix, self._stored = ranges.prefixes[group] + IDENT, ranges.kv if ranges.stored[group] else None
         self.added: dict[bytes, int] = {}
         self.gone: set[bytes] = set()
         self._idents: dict[bytes, list[bytes]] = {}
@@ -103,7 +103,7 @@ class OnlyEntries(ColumnAccumulator):
     """
 
     keeps = True
-    beside: Beside
+    ranges: EntryRanges
 
     def __init__(self, of: DataType) -> None:
         self.row, self.values = RowCodec([of]), pa.array([], arrow_type(of))
@@ -121,7 +121,7 @@ class OnlyEntries(ColumnAccumulator):
         gone: list[bytes] = []
         for group, entries in self.changed.items():
             if chosen[group]:
-                prefix = self.beside.prefixes[group]
+                prefix = self.ranges.prefixes[group]
                 names += [prefix + suffix for suffix in entries.added]
                 numbers += entries.added.values()
                 gone += [prefix + suffix for suffix in entries.gone]

@@ -17,7 +17,7 @@ from vsc.plan.types import DataType
 from vsc.runtime.operators.aggregate.functions.batch_entries import GroupEntries, OnlyEntries
 from vsc.runtime.operators.aggregate.functions.collected import PLACE, VALUE
 from vsc.runtime.operators.aggregate.functions.order import ordered
-from vsc.runtime.operators.aggregate.functions.states import Beside, Rows, State, valid
+from vsc.runtime.operators.aggregate.functions.states import EntryRanges, Rows, State, valid
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_base import prefix_end
@@ -88,8 +88,8 @@ class _Group(GroupEntries):
 
     __slots__ = ("places", "rows")
 
-    def __init__(self, beside: Beside, group: int) -> None:
-        super().__init__(beside, group)
+    def __init__(self, ranges: EntryRanges, group: int) -> None:
+        super().__init__(ranges, group)
         self.places: list[bytes] = []
         self.rows: dict[bytes, dict[bytes, int]] = {}
 
@@ -102,14 +102,14 @@ class _Collected(OnlyEntries):
         self._of, self._mark, self._lists = of, mark, _Lists()
         self._groups: dict[int, _Group] = {}
 
-    def open(self, beside: Beside, state: State) -> State:
-        self.beside = beside
+    def open(self, ranges: EntryRanges, state: State) -> State:
+        self.ranges = ranges
         data: list[bytes] = []
-        found = np.zeros((2, len(beside.prefixes)), dtype=np.int64)
-        for group in np.flatnonzero(beside.stored).tolist():
-            start = beside.prefixes[group] + self._mark
-            stored = [(row[len(start) :], value) for row, value in beside.kv.scan(start, prefix_end(start))]
-            kept = self._groups[group] = _Group(beside, group)
+        found = np.zeros((2, len(ranges.prefixes)), dtype=np.int64)
+        for group in np.flatnonzero(ranges.stored).tolist():
+            start = ranges.prefixes[group] + self._mark
+            stored = [(row[len(start) :], value) for row, value in ranges.kv.scan(start, prefix_end(start))]
+            kept = self._groups[group] = _Group(ranges, group)
             numbers = range(len(data), len(data) + len(stored))
             data += [value for _, value in stored]
             found[:, group] = self._lists.of(self._read(kept, [suffix for suffix, _ in stored], numbers))
@@ -132,7 +132,7 @@ class _Collected(OnlyEntries):
             if begin == end:
                 continue
             now = ended[group]
-            kept = self._groups.get(group) or _Group(self.beside, group)
+            kept = self._groups.get(group) or _Group(self.ranges, group)
             self.changed[group] = kept
             for at in range(begin, end):
                 if signs[at] > 0:

@@ -19,7 +19,7 @@ from vsc.plan.types import DataType
 from vsc.runtime.operators.aggregate.functions.batch_entries import Counts, GroupEntries, OnlyEntries
 from vsc.runtime.operators.aggregate.functions.collected import PLACE
 from vsc.runtime.operators.aggregate.functions.order import order_bytes, ordered
-from vsc.runtime.operators.aggregate.functions.states import Beside, Rows, State, Writes, valid
+from vsc.runtime.operators.aggregate.functions.states import EntryRanges, Rows, State, Writes, valid
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv_base import prefix_end
@@ -45,18 +45,18 @@ class _Kept(OnlyEntries):
         self._heads: dict[int, Head | None] = {}
         self._read: list[bytes] = []
 
-    def open(self, beside: Beside, state: State) -> State:
-        self.beside = beside
-        found = np.full(len(beside.prefixes), _NOTHING, dtype=np.int64)
-        for group in np.flatnonzero(beside.stored).tolist():
-            self._stored[group] = self._scan(beside, beside.prefixes[group] + self._mark)
+    def open(self, ranges: EntryRanges, state: State) -> State:
+        self.ranges = ranges
+        found = np.full(len(ranges.prefixes), _NOTHING, dtype=np.int64)
+        for group in np.flatnonzero(ranges.stored).tolist():
+            self._stored[group] = self._scan(ranges, ranges.prefixes[group] + self._mark)
             head = self._heads[group] = next(self._stored[group], None)
             if head is not None:
                 found[group] = head[1]
         return (found,)
 
-    def _scan(self, beside: Beside, prefix: bytes) -> Iterator[Head]:
-        for row, data in beside.kv.scan(prefix, prefix_end(prefix), self._greatest):
+    def _scan(self, ranges: EntryRanges, prefix: bytes) -> Iterator[Head]:
+        for row, data in ranges.kv.scan(prefix, prefix_end(prefix), self._greatest):
             self._read.append(data)
             yield row[len(prefix) :], -1 - len(self._read)
 
@@ -106,7 +106,7 @@ class KeptExtremeColumns(_Kept):
         steps = rows.signed(valid(column).astype(np.int64))
         counted = np.flatnonzero(steps)
         names, self._data, index, example = self._values(column.take(pa.array(counted)))
-        counts = self._counts = Counts(self.beside, segments, steps, counted, names, index, _counts_of)
+        counts = self._counts = Counts(self.ranges, segments, steps, counted, names, index, _counts_of)
         value = np.zeros(len(segments), dtype=np.int64)
         value[counted] = index
         return self._extremes(start, segments, counts, value, names, counted[example].tolist())
@@ -197,7 +197,7 @@ class _Placed(_Kept):
         found, ended = start[0][segments.group], start[0].copy()
         for group in np.unique(segments.group[signs != 0]).tolist():
             heap: list[int] = []
-            mine = self.changed[group] = GroupEntries(self.beside, group)
+            mine = self.changed[group] = GroupEntries(self.ranges, group)
             gone: set[bytes] = set()
             now = int(start[0][group])
             for at in range(int(segments.starts[group]), int(segments.ends[group])):

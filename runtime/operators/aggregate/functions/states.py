@@ -16,8 +16,8 @@ from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv import OrderedKV
 
 __all__ = [
-    "Beside",
     "ColumnAccumulator",
+    "EntryRanges",
     "Refused",
     "Rows",
     "State",
@@ -63,7 +63,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class EntryRanges:
     """Where groups keep their entries: under a prefix for each group.
 
     `stored`: which groups begin with the entries stored there; the others begin empty.
@@ -73,10 +73,10 @@ class Beside:
     prefixes: Sequence[bytes]
     stored: Mask
 
-    def of(self, call: int) -> Beside:
+    def of(self, call: int) -> EntryRanges:
         """The same, for one call of the aggregate."""
         tag = entry_tag(call)
-        return Beside(self.kv, [prefix + tag for prefix in self.prefixes], self.stored)
+        return EntryRanges(self.kv, [prefix + tag for prefix in self.prefixes], self.stored)
 
 
 Refused = Mapping[int, str]
@@ -98,7 +98,7 @@ class ColumnAccumulator:
         """The groups' states, from their cells; the cells of an empty group are null."""
         raise NotImplementedError
 
-    def open(self, beside: Beside, state: State) -> State:
+    def open(self, ranges: EntryRanges, state: State) -> State:
         """Opens the entries of the batch's groups, and returns the groups' states. Called before `fold`."""
         raise NotImplementedError
 

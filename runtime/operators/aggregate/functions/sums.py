@@ -14,8 +14,8 @@ from vsc.runtime.operators.aggregate.functions.integers import bytes_of, decimal
 from vsc.runtime.operators.aggregate.functions.numbers import ExactFloatSum
 from vsc.runtime.operators.aggregate.functions.order import ordered
 from vsc.runtime.operators.aggregate.functions.states import (
-    Beside,
     ColumnAccumulator,
+    EntryRanges,
     Refused,
     Rows,
     State,
@@ -56,21 +56,21 @@ class CountDistinctColumns(CountColumns):
     """The number of distinct values; an entry for each value has its count."""
 
     keeps = True
-    _beside: Beside
+    _ranges: EntryRanges
     _counts: Counts
 
     def __init__(self, of: DataType) -> None:
         self._of = of
 
-    def open(self, beside: Beside, state: State) -> State:
-        self._beside = beside
+    def open(self, ranges: EntryRanges, state: State) -> State:
+        self._ranges = ranges
         return state
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
         steps = rows.signed(valid(rows.args[0]).astype(np.int64))
         counted = np.flatnonzero(steps)
         names, index = ordered(self._of, rows.args[0].take(pa.array(counted)))
-        found = self._counts = Counts(self._beside, segments, steps, counted, names, index, integers_of)
+        found = self._counts = Counts(self._ranges, segments, steps, counted, names, index, integers_of)
         counts, ended = segments.sums(found.change, start[0])
         return (counts,), (ended,)
 

@@ -17,7 +17,7 @@ from vsc.plan.nodes import Aggregate, Column, Item, Node, Schema
 from vsc.runtime.operators.aggregate.functions.accumulators import column_accumulator
 from vsc.runtime.operators.aggregate.functions.calls import Calls, Group
 from vsc.runtime.operators.aggregate.functions.states import (
-    Beside,
+    EntryRanges,
     Rows,
     State,
     Writes,
@@ -101,11 +101,11 @@ class Folding:
         """The arguments of all calls for the rows where `asked`, null elsewhere."""
         return self._evaluated.where(columns, times, asked)
 
-    def open(self, beside: Beside, start: Groups) -> Groups:
-        """The groups, with what they keep beside their cells, at the places that `beside` names."""
+    def open(self, ranges: EntryRanges, start: Groups) -> Groups:
+        """The groups, with what they keep beside their cells, at the places that `ranges` name."""
         states = list(start.states)
         for number, accumulator in self._keeping:
-            states[number] = accumulator.open(beside.of(number), states[number])
+            states[number] = accumulator.open(ranges.of(number), states[number])
         return replace(start, states=tuple(states))
 
     def writes(self, chosen: Mask) -> Writes:

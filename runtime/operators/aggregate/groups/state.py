@@ -5,7 +5,7 @@ eight bytes, big endian, so that they sort)::
 
     root "m"                      "VSTA", u16 format version, u16 zero, then i64 (little endian): stream time, arrivals,
                                   closed up to, highest window start, open windows, forgotten up to (missing in
-                                  version 1, see `lift`)
+                                  version 1, see `migrate`)
     root "g" group                a group's row: its result's time, its rows, the cells of its calls (`RowCodec`)
     root "e" group u16 call ...   an accumulator's entries (`entries`)
     root "t" place start group    empty
@@ -30,7 +30,7 @@ from vsc.runtime.state.kv_overlay import OverlayKV
 from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, behind
 
-__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "bounds_key", "lift", "moving", "window_key"]
+__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "bounds_key", "migrate", "moving", "window_key"]
 
 FORMAT_VERSION: Final = 2
 SUFFIX: Final = b"a"
@@ -161,7 +161,7 @@ class AggregateState:
         self.stream_time, self.arrivals, self.closed, self.highest, self.open, self.forgotten = self._kept
 
 
-def lift(kv: OrderedKV, root: bytes) -> None:
+def migrate(kv: OrderedKV, root: bytes) -> None:
     """Converts what `kv` has under `root` from format version 1 to 2, which adds up to where windows were removed."""
     meta = kv.get(root + b"m")
     if _BEFORE.is_of(meta):

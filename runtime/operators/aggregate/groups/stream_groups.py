@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.aggregate.functions.states import Beside, Rows
+from vsc.runtime.operators.aggregate.functions.states import EntryRanges, Rows
 from vsc.runtime.operators.aggregate.groups.folding import Folding, Groups
 from vsc.runtime.operators.aggregate.groups.group_loop import GroupLoop
 from vsc.runtime.operators.aggregate.groups.state import AggregateState
@@ -47,8 +47,8 @@ class GroupColumns:
         data = self._state.get_many(self._touched)
         known = np.array([row is not None for row in data], dtype=np.bool_)
         start = self._folding.load(data)
-        beside = Beside(self._state.below, [self._state.entries + kb for kb in self._touched], known)
-        start = self._folding.open(beside, start)
+        ranges = EntryRanges(self._state.below, [self._state.entries + kb for kb in self._touched], known)
+        start = self._folding.open(ranges, start)
         accepted = self._accepted(flow, group, start.time)
         rows = Rows(args, flow.time, arrivals).take(np.flatnonzero(accepted))
         segments = Segments(group[accepted], len(touched))

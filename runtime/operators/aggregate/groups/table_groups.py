@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from vsc.runtime.expressions import true_rows
-from vsc.runtime.operators.aggregate.functions.states import Beside, Rows
+from vsc.runtime.operators.aggregate.functions.states import EntryRanges, Rows
 from vsc.runtime.operators.aggregate.groups.folding import Folding, Groups
 from vsc.runtime.operators.aggregate.groups.state import AggregateState
 from vsc.runtime.operators.aggregate.groups.stream_groups import numbered
@@ -81,7 +81,7 @@ class TableGroupColumns:
         stored = lives.first & known[lives.group]
         begun = start.take(np.where(stored, lives.group, len(data)))
         prefixes = [self._state.entries + self._touched[g] for g in lives.group.tolist()]
-        begun = folding.open(Beside(self._state.below, prefixes, stored), begun)
+        begun = folding.open(EntryRanges(self._state.below, prefixes, stored), begun)
         added = Rows(args, np.repeat(flow.time, 2), self._arrivals(lives.sign), lives.sign, self._idents(flow))
         running, ended = folding.fold(begun, lives.segments, added)
         self._ended = lives, ended, known

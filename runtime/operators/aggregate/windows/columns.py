@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
-from vsc.runtime.operators.aggregate.functions.states import Beside, Rows
+from vsc.runtime.operators.aggregate.functions.states import EntryRanges, Rows
 from vsc.runtime.operators.aggregate.groups.folding import Folding, Groups
 from vsc.runtime.operators.aggregate.groups.state import AggregateState, bounds_key, window_key
 from vsc.runtime.operators.aggregate.windows.clock import Reached, WindowClock
@@ -77,7 +77,7 @@ class WindowColumns:
         windows, group = self._windows(flow, clock, reached)
         segments = Segments(group, len(windows.kb))
         added = Rows(args, flow.time, state.arrivals_of(len(flow))).take(reached.record)
-        before = self._folding.open(self._beside(windows), self._folding.load(windows.rows))
+        before = self._folding.open(self._entry_ranges(windows), self._folding.load(windows.rows))
         running, ended = self._folding.fold(before, segments, added)
         sent = None
         if self._final:
@@ -179,10 +179,10 @@ class WindowColumns:
             if fresh[number]:
                 self._puts.append((state.index(start, start, kb), b""))
 
-    def _beside(self, windows: _Windows) -> Beside:
+    def _entry_ranges(self, windows: _Windows) -> EntryRanges:
         starts = windows.start.tolist()
         prefixes = [self._entries(kb, start) for kb, start in zip(windows.kb, starts, strict=True)]
-        return Beside(self._state.below, prefixes, ~windows.fresh & ((windows.first >= 0) | self._final))
+        return EntryRanges(self._state.below, prefixes, ~windows.fresh & ((windows.first >= 0) | self._final))
 
     def _entries(self, kb: bytes, start: int) -> bytes:
         return self._state.entries + window_key(kb, start)

@@ -39,9 +39,9 @@ from vsc.runtime.records import Int64s
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_overlay import OverlayKV
 
-__all__ = ["Args", "KeyWindows", "MovingWindows", "Number", "Place"]
+__all__ = ["Args", "KeyWindows", "MovingWindows", "Number", "WindowKey"]
 
-Place = tuple[int, int, bytes]
+WindowKey = tuple[int, int, bytes]
 """A window: its place in time, its start, its group's encoded key."""
 Args = Sequence[tuple[Any, ...]]
 Number = TypeVar("Number", int, Int64s)
@@ -88,7 +88,7 @@ class MovingWindows:
         self._loaded: dict[bytes, KeyWindows] = {}
         self._closings, self._closed = Closings(), state.closed
         self._gone: list[tuple[int, int, bytes, bool]] = []
-        self._finals: list[tuple[Place, int, Result]] = []
+        self._finals: list[tuple[WindowKey, int, Result]] = []
         self._at: Moments | None = None
         self._now = -1
         self._deletes: list[bytes] = []
@@ -108,7 +108,7 @@ class MovingWindows:
         self._end(len(flow), self._site.timing(flow, before, moving), forgotten)
         return self._changes(flow)
 
-    def waiting(self) -> list[tuple[int, Place]]:
+    def waiting(self) -> list[tuple[int, WindowKey]]:
         """Takes out the windows that wait for their final result, in the order in which they would close: the place in
         time, and the window. Moves the clock to where all are closed."""
         state = self._state
@@ -119,7 +119,7 @@ class MovingWindows:
             state.closed, state.open = max(state.closed, last), 0
         return [(place, (place, start, kb)) for place, start, kb in held]
 
-    def release(self, waiting: list[tuple[int, Place]], at: Moments) -> Flow:
+    def release(self, waiting: list[tuple[int, WindowKey]], at: Moments) -> Flow:
         """The final results of windows that waited, one for each moment."""
         places = [place for _, place in waiting]
         for place, group in zip(places, self._groups_of(places), strict=True):
@@ -195,10 +195,10 @@ class MovingWindows:
         """The place in time up to which windows leave their groups: before a record of this time, or at the end."""
         return self._state.forgotten
 
-    def _leave_unreached(self, closing: Sequence[Place]) -> None:
+    def _leave_unreached(self, closing: Sequence[WindowKey]) -> None:
         """The same of windows that close, and that no record of the batch reaches."""
 
-    def _shown(self) -> Collection[Place]:
+    def _shown(self) -> Collection[WindowKey]:
         """The windows that have left their groups, and stay in the index until they are forgotten."""
         return ()
 
@@ -242,7 +242,7 @@ class MovingWindows:
                 key.before = dict(self._stored(kb, *found[kb]))
                 key.starts, key.groups = list(reversed(key.before)), list(reversed(key.before.values()))
 
-    def _groups_of(self, windows: Sequence[Place]) -> list[Group]:
+    def _groups_of(self, windows: Sequence[WindowKey]) -> list[Group]:
         """The stored groups of windows."""
         rows = self._state.get_many([window_key(kb, start) for _, start, kb in windows])
         return [self._calls.decode(row) for row in rows if row is not None]
@@ -332,7 +332,7 @@ class MovingWindows:
             names = names_of(kbs, start, self._ends(place, start))
             self._results.removed(flow, names, self._closings.forgetting(place), np.array(stored))
 
-    def _unreached(self, after: int, last: int) -> Iterator[Place]:
+    def _unreached(self, after: int, last: int) -> Iterator[WindowKey]:
         """The stored windows that no record of the batch reaches, with a place in time after `after`, up to `last`."""
         state, loaded = self._state, self._loaded
         for place, start, kb in map(state.indexed, state.places(after + 1, last + 1)):
@@ -348,14 +348,14 @@ class MovingWindows:
                 return
             yield place, start, group
 
-    def _close(self, window: Place, group: Group | None) -> None:
+    def _close(self, window: WindowKey, group: Group | None) -> None:
         """Closes a window; its final result needs its group."""
         self._closings.closed.append(window[0])
         if self._final:
             assert group is not None
             self._finish(window, group)
 
-    def _finish(self, window: Place, group: Group) -> None:
+    def _finish(self, window: WindowKey, group: Group) -> None:
         """Computes the final result of a window."""
         place, start, kb = window
         try:

@@ -12,7 +12,7 @@ from typing import Any
 
 from vsc.runtime.metrics import LONGEST_SESSION
 from vsc.runtime.operators.aggregate.functions.calls import Group
-from vsc.runtime.operators.aggregate.windows.moving import Args, KeyWindows, MovingWindows, Number, Place
+from vsc.runtime.operators.aggregate.windows.moving import Args, KeyWindows, MovingWindows, Number, WindowKey
 from vsc.runtime.operators.clock import Timing
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.records import END_OF_TIME
@@ -33,7 +33,7 @@ class SessionColumns(MovingWindows):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._passed: list[tuple[Place, bool]] = []
+        self._passed: list[tuple[WindowKey, bool]] = []
         self._again = self._site.batch.clock is not None
         """Whether a session of one moment is the old row of what a record of its moment makes of it (D28)."""
         lasting = self._site.lasting()
@@ -116,7 +116,7 @@ class SessionColumns(MovingWindows):
         self._passed.append(((place, start, kb), stored))
         self._clear(start, kb)
 
-    def _leave_unreached(self, closing: Sequence[Place]) -> None:
+    def _leave_unreached(self, closing: Sequence[WindowKey]) -> None:
         last = self._left_up_to()
         for place, start, kb in closing:
             if place <= last:
@@ -129,7 +129,7 @@ class SessionColumns(MovingWindows):
         super()._end(records, timing, forgotten)
         self._gone += [(*window, stored) for window, stored in self._passed if window[0] <= self._state.forgotten]
 
-    def _shown(self) -> Collection[Place]:
+    def _shown(self) -> Collection[WindowKey]:
         return {window for window, _ in self._passed if window[0] > self._state.forgotten}
 
     def _forgotten_up_to(self, clock: int, highest: int) -> int:

@@ -62,12 +62,12 @@ class DeltaTable(LakeTable):
 
     def properties(self, spark: SparkSession) -> Mapping[str, str]:
         """See `LakeTable`."""
-        with self.usable():
+        with self.errors_in_words():
             return dict(self._detail(spark, "properties"))
 
     def written(self, spark: SparkSession, writer: str) -> int | None:
         """See `LakeTable`."""
-        with self.usable():
+        with self.errors_in_words():
             tables: Any = spark._jvm.io.delta.tables.DeltaTable  # type: ignore[union-attr]
             session = spark._jsparkSession
             if self.name is not None:

@@ -22,7 +22,7 @@ from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.operators.source.partition_folders import NO_VALUE
 from vsc.runtime.spark.base.ddl import quoted
 from vsc.runtime.spark.base.folders import unwritable
-from vsc.runtime.spark.base.hadoop import Files, is_local, local_path, usable
+from vsc.runtime.spark.base.hadoop import Files, file_errors_as, is_local, local_path
 from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
@@ -85,7 +85,9 @@ class FilesConnector(Connector):
     def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
         """The rows of the present files, and of those that come."""
         path = options.text("path")
-        with usable(SourceError, f"{options.place}: {path!r}", "correct the path, or what keeps it from being read"):
+        with file_errors_as(
+            SourceError, f"{options.place}: {path!r}", "correct the path, or what keeps it from being read"
+        ):
             found = Files(spark, path).matches()
         if not found:
             raise _missing(options, path)
@@ -166,7 +168,7 @@ class _FilesSink(EpochSink):
         self._format = self._options.text("format")
         self._timestamp = self._options.flag("with_timestamp")
         self._append = self._options.flag("append")
-        with self._usable():
+        with self._explaining_errors():
             folder = Files(spark, self._options.text("path"))
         self._folders = sink.connector.partition_by
         # Two sinks of one query may share a folder: the statement's number keeps their names apart.
@@ -175,12 +177,12 @@ class _FilesSink(EpochSink):
 
     def prepare(self) -> None:
         """Makes the folder; refuses foreign files in it, unless ``append``; removes what a crash left unfinished."""
-        with self._usable():
+        with self._explaining_errors():
             self._epochs.prepare(self._append, self.ancestors)
 
     def lost(self) -> str | None:
         """A message if none of the sink's files exist any more, otherwise None."""
-        with self._usable():
+        with self._explaining_errors():
             bare = self._epochs.is_bare()
         if not bare:
             return None
@@ -199,12 +201,12 @@ class _FilesSink(EpochSink):
 
     def back_to(self, epoch: int) -> None:
         """Removes the files of later epochs, and their lists."""
-        with self._usable():
+        with self._explaining_errors():
             self._epochs.back_to(epoch)
 
-    def _usable(self) -> AbstractContextManager[None]:
+    def _explaining_errors(self) -> AbstractContextManager[None]:
         what = f"{self._place}: {self._options.text('path')!r}"
-        return usable(SinkError, what, "correct the path, or what keeps it from being written")
+        return file_errors_as(SinkError, what, "correct the path, or what keeps it from being written")
 
     def _in_folders(self, rows: DataFrame) -> DataFrame:
         """The rows with Spark's name for the folder of null also for that of an empty text: to make it null itself,

@@ -76,7 +76,7 @@ class IcebergTable(LakeTable):
         return {f"{_SUMMARY}.{_WRITER}": writer, f"{_SUMMARY}.{_NUMBER}": str(number)}
 
     def _table(self, spark: SparkSession) -> Any:
-        with self.usable():
+        with self.errors_in_words():
             jvm: Any = spark._jvm
             table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, self.sql)
             table.refresh()

@@ -35,7 +35,7 @@ from vsc.runtime.spark.connectors.kafka.client import client_settings
 from vsc.runtime.spark.connectors.kafka.epochs import create_epochs
 from vsc.runtime.spark.connectors.kafka.layout import Layout, Part, key_format, layout
 from vsc.runtime.spark.connectors.kafka.transaction import Transaction, forget_after
-from vsc.runtime.spark.exchange.output import CHANGE, TIMESTAMP, Handed, Output
+from vsc.runtime.spark.exchange.output import CHANGE, TIMESTAMP, Output, RowTransform
 from vsc.runtime.spark.exchange.tally import Tally
 from vsc.runtime.spark.formats.json_written import is_written, written
 from vsc.runtime.values import arrow_type
@@ -81,7 +81,7 @@ class KafkaSink(EpochSink):
         """What the tasks of an epoch give out."""
         by_spark = [part for part in self._record.parts if not _is_plain(part)]
         if not by_spark:
-            return output.changes(self.id, self._node, Handed(task, _WRITTEN))
+            return output.changes(self.id, self._node, RowTransform(task, _WRITTEN))
         changes, encode = _with_json(output.changes(self.id, self._node), task.encode, by_spark)
         return changes.mapInArrow(replace(task, encode=encode), _WRITTEN)
 

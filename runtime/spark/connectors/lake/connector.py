@@ -78,7 +78,7 @@ class LakeConnector(Connector):
             history = History.of(table.columns(spark), table, options.connector)
             of_key = {c.name for c in node.schema.key}
             keys = [place(i) for i, c in enumerate(columns) if c.name in of_key]
-            with table.usable():
+            with table.errors_in_words():
                 found = points(spark.table(table.sql), declared(node, read), keys, history).select(
                     *(place(i) for i in range(len(columns))),
                     F.coalesce(F.unix_millis(F.timestamp_micros(AT)), F.lit(0)),
@@ -99,7 +99,7 @@ class LakeConnector(Connector):
             return kept_rows(spark, source, options, read | {TIME, DELETED})
         table = self.table(options)
         table.columns(spark)
-        with table.usable():
+        with table.errors_in_words():
             return self._stream(spark, table, node, options, read)
 
     def folder(self, options: Options) -> str | None:

@@ -113,7 +113,7 @@ class LakeTable(ABC):
     def open(self, spark: SparkSession) -> StructType | None:
         """Its columns; None if the table does not exist. Raises VscRuntimeError if it cannot be used."""
         check_session(self.lake, spark, self.place)
-        with self.usable():
+        with self.errors_in_words():
             self.use(spark)
             try:
                 found = spark.sql(f"select * from {self.sql}").schema
@@ -149,7 +149,7 @@ class LakeTable(ABC):
     def create(self, spark: SparkSession, columns: Mapping[str, DataType], properties: Mapping[str, str]) -> None:
         """Makes the table."""
         given = ", ".join(f"{_text(name)} = {_text(value)}" for name, value in properties.items())
-        with self.usable():
+        with self.errors_in_words():
             spark.sql(
                 f"create table if not exists {self.sql} ({ddl(columns.items())}) using {self.lake.kind}"
                 + (f" tblproperties ({given})" if given else "")
@@ -157,11 +157,11 @@ class LakeTable(ABC):
 
     def set_property(self, spark: SparkSession, name: str, value: str) -> None:
         """Sets a property of the table."""
-        with self.usable():
+        with self.errors_in_words():
             spark.sql(f"alter table {self.sql} set tblproperties ({_text(name)} = {_text(value)})")
 
     @contextmanager
-    def usable(self) -> Iterator[None]:
+    def errors_in_words(self) -> Iterator[None]:
         """What Spark raises inside of this, in the user's words; pyspark would log pages about it first."""
         level = _LOGGER.level
         _LOGGER.setLevel(logging.CRITICAL)

@@ -26,21 +26,21 @@ from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.postgres.checks import check_privileges, check_readable
 from vsc.runtime.spark.connectors.postgres.database import Database
-from vsc.runtime.spark.connectors.postgres.sink import JdbcSink
+from vsc.runtime.spark.connectors.postgres.sink import PostgresSink
 from vsc.runtime.spark.connectors.postgres.table import Table, found_table, identifier
 from vsc.runtime.spark.connectors.postgres.types import TableColumn, as_json, created_type
 from vsc.runtime.spark.connectors.snapshot import ROWS_A_FILE, kept_rows, take_once
 from vsc.runtime.spark.formats.source_columns import BAD, TIME
 from vsc.runtime.values import brief, from_python, to_array
 
-__all__ = ["Jdbc"]
+__all__ = ["Postgres"]
 
 _FETCHED = 1 << 13
 _KINDS = ("r", "p", "v", "m", "f")
 """Tables, views, materialized views, foreign tables."""
 
 
-class Jdbc(Connector):
+class Postgres(Connector):
     """Tables of PostgreSQL."""
 
     kind = "jdbc"
@@ -84,11 +84,11 @@ class Jdbc(Connector):
 
     def reach_sink(self, sink: Sink, node: Node, default_local: bool) -> None:
         """Refuses a table that cannot be written."""
-        JdbcSink(sink, node, "").reach()
+        PostgresSink(sink, node, "").reach()
 
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink."""
-        return JdbcSink(sink, node, checkpoint)
+        return PostgresSink(sink, node, checkpoint)
 
 
 def _check(options: Options) -> None:

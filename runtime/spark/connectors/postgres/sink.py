@@ -34,13 +34,13 @@ from vsc.runtime.spark.connectors.postgres.epochs import RefusedRows, WrittenEpo
 from vsc.runtime.spark.connectors.postgres.merge import Merge, is_refusal, merged, together
 from vsc.runtime.spark.connectors.postgres.table import Table, create_table, found_table, identifier
 from vsc.runtime.spark.connectors.refusals import RefusedRow
-from vsc.runtime.spark.exchange.output import Handed, Output
+from vsc.runtime.spark.exchange.output import Output, RowTransform
 from vsc.runtime.spark.exchange.tally import Tally
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["JdbcSink"]
+__all__ = ["PostgresSink"]
 
 _log = logging.getLogger(__name__)
 _OF_TABLE = ("insert", "update", "delete", "select")
@@ -51,7 +51,7 @@ _KEPT = 2
 """Of how many epochs it is kept that they are written, and what was refused: Spark repeats none but the newest."""
 
 
-class JdbcSink(TableSink):
+class PostgresSink(TableSink):
     """See the module."""
 
     def __init__(self, sink: Sink, node: Node, checkpoint: str) -> None:
@@ -103,7 +103,7 @@ class JdbcSink(TableSink):
             merge = self._staged(connection, epoch)
             try:
                 copy = Copy(self._database, merge, f"{self._place}, epoch {epoch}", self.keeps_refused)
-                copied = output.rows(self.id, self._node, self._timestamp, Handed(copy, COPIED)).collect()
+                copied = output.rows(self.id, self._node, self._timestamp, RowTransform(copy, COPIED)).collect()
                 attempts = [row.attempt for row in copied]  # those that Spark took
                 tally = rows()
                 if tally.count:

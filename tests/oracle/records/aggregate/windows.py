@@ -74,7 +74,7 @@ class WindowedAggregate:
         try:
             self._arrivals += 1
             member = Member(self._calls.args(key + value, time), time, self._arrivals)
-            self._stream_time = self._context.moved(self._name, self._stream_time, time)
+            self._stream_time = self._context.stream_time_after(self._name, self._stream_time, time)
             self._update(key, member)
         except NodeFailure as failure:
             self._windows, self._stream_time, self._highest = before

@@ -8,10 +8,14 @@ from typing import NamedTuple
 
 import pytest
 
-from vsc.runtime.spark.base.disks import Place, full_disk
+from vsc.runtime.spark.base.disks import WrittenFolder, full_disk
 from vsc.runtime.spark.query.failures import translated
 
-PLACES = (Place("the checkpoint", "/a/ck"), Place("the sink of 's'", "/b/out"), Place("--local-dir", "/b"))
+PLACES = (
+    WrittenFolder("the checkpoint", "/a/ck"),
+    WrittenFolder("the sink of 's'", "/b/out"),
+    WrittenFolder("--local-dir", "/b"),
+)
 JAVA = "org.apache.spark.SparkException: Job aborted\n\tat x\nCaused by: java.io.IOException: No space left on device"
 
 

@@ -22,7 +22,7 @@ from vsc.plan.nodes import Column, Schema
 from vsc.plan.types import parse_type
 from vsc.runtime.errors import CheckpointError, StateError
 from vsc.runtime.records import Batch, Order, Origin
-from vsc.runtime.spark.base.checksummed import sealed as sealed_json
+from vsc.runtime.spark.base.checksummed import with_checksum as sealed_json
 from vsc.runtime.spark.checkpoint.identity import IDENTITY, Identity, read_identity
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.pace import Pace, Wait
@@ -65,7 +65,7 @@ def changed(document: Any, path: tuple[Any, ...], to: Any) -> Any:
     return copy
 
 
-def sealed(body: bytes, codec: int = 0, size: int | None = None) -> bytes:
+def with_checksum(body: bytes, codec: int = 0, size: int | None = None) -> bytes:
     """A changelog around any body, with the right checksum."""
     checked = struct.pack("<Q", len(body) if size is None else size) + body
     return struct.pack("<4sBBH", b"VSCL", 1, codec, 0) + struct.pack("<I", zlib.crc32(checked)) + checked
@@ -91,7 +91,7 @@ def test_a_changelog_that_is_wrong_but_has_the_right_checksum_is_refused(
 ) -> None:
     packed = pa.compress(body, codec="lz4", asbytes=True) if codec == 2 else body
     try:
-        ranges, deletes, puts = decode_changelog(sealed(packed, min(codec, 1) if codec == 2 else codec, size))
+        ranges, deletes, puts = decode_changelog(with_checksum(packed, min(codec, 1) if codec == 2 else codec, size))
     except StateError:
         return
     assert 4 * (2 * len(ranges) + len(deletes) + 2 * len(puts)) < max(len(body), 13)
@@ -108,7 +108,7 @@ def test_a_changelog_that_is_wrong_but_has_the_right_checksum_is_refused(
 )  # fmt: skip
 def test_a_changelog_that_claims_more_than_it_has(body: bytes, codec: int, size: int | None, words: str) -> None:
     with pytest.raises(StateError, match=words):
-        decode_changelog(sealed(body, codec, size))
+        decode_changelog(with_checksum(body, codec, size))
 
 
 def test_a_manifest_that_is_too_long_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> None:

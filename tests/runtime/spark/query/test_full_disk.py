@@ -14,8 +14,8 @@ from vsc.runtime.errors import VscRuntimeError
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.query.failures import explained
-from vsc.runtime.spark.query.places import places_of
 from vsc.runtime.spark.query.preflight import check
+from vsc.runtime.spark.query.written_folders import written_folders
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -83,7 +83,9 @@ class Case:
             return error
         except Exception as error:
             variables = {"in": str(self.input), "out": str(self.out)}
-            places = places_of(check(self.plan, variables, "available-now"), str(self.checkpoint), str(self.local))
+            places = written_folders(
+                check(self.plan, variables, "available-now"), str(self.checkpoint), str(self.local)
+            )
             return explained(error, SparkLogs(Files(self.spark, str(self.checkpoint))), places)
         raise AssertionError("it did not fail")
 

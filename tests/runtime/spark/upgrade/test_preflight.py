@@ -13,7 +13,7 @@ from tests.runtime.spark.upgrade.support import ID, OLD, checkpoint
 from vsc.compiler import compile_topology
 from vsc.plan import dump
 from vsc.runtime.errors import CheckpointError, UpgradeError
-from vsc.runtime.spark.base.checksummed import LocalFiles, sealed
+from vsc.runtime.spark.base.checksummed import LocalFiles, with_checksum
 from vsc.runtime.spark.checkpoint.identity import Identity, read_identity
 from vsc.runtime.spark.checkpoint.lineage import SUCCESSOR
 from vsc.runtime.spark.upgrade import Upgrade, preflight, prepare
@@ -114,7 +114,7 @@ def test_what_another_query_does_while_spark_starts_is_seen(job: Upgrade) -> Non
         check_unchanged(old, was)
     (folder / "commits/1").write_text("v1\n")
     check_unchanged(old, was)  # it has gone on, and rests again: that is what is carried over
-    (folder / SUCCESSOR).write_text(sealed({"path": "/new", "id": "1"}))
+    (folder / SUCCESSOR).write_text(with_checksum({"path": "/new", "id": "1"}))
     with pytest.raises(CheckpointError, match="was upgraded to /new, and that has written to its sinks since"):
         check_unchanged(old, was)
     (folder / SUCCESSOR).unlink()

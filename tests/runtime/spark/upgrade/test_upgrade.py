@@ -13,7 +13,7 @@ import pytest
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.spark import read_store
-from vsc.runtime.spark.base.checksummed import sealed
+from vsc.runtime.spark.base.checksummed import with_checksum
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import resolve_plan
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
@@ -202,7 +202,7 @@ def test_another_number_of_partitions_a_store_reset_and_one_accepted(
         patch.setattr("vsc.runtime.spark.checkpoint.claim.STOPPING_SECONDS", 0.0)
         upgrade(prepared, spark, said.append)
     running.release()
-    (tmp_path / "old" / SUCCESSOR).write_text(sealed({"path": "/faster", "id": "1"}))
+    (tmp_path / "old" / SUCCESSOR).write_text(with_checksum({"path": "/faster", "id": "1"}))
     with pytest.raises(CheckpointError, match="/old was upgraded to /faster, and that has written to its sinks"):
         upgrade(prepared, spark, said.append)
     (tmp_path / "old" / SUCCESSOR).unlink()

@@ -9,7 +9,7 @@ from servers.postgres import PostgresServer
 from tests.runtime.spark.support import compiled
 from vsc.plan.types import parse_type
 from vsc.runtime.spark.base.options import Options, resolve_plan
-from vsc.runtime.spark.connectors.postgres.connector import Jdbc, _Fetch, _look_at_table
+from vsc.runtime.spark.connectors.postgres.connector import Postgres, _Fetch, _look_at_table
 
 UTC = datetime.UTC
 SETTINGS = (
@@ -30,7 +30,7 @@ def fetched(server: PostgresServer, columns: dict[str, str]) -> list[dict[str, A
     plan = resolve_plan(compiled(text), {"url": server.url(), "pw": server.password})
     [node] = plan.sources
     options = Options.of_source(node)
-    Jdbc().reach_source(node, options)
+    Postgres().reach_source(node, options)
     database, table = _look_at_table(node.source, options)
     chosen = tuple((name, parse_type(type), table.columns[name]) for name, type in columns.items())
     batches = _Fetch(database, table.sql, options.place, chosen)([])

@@ -7,27 +7,29 @@ import tempfile
 from collections.abc import Iterator
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.spark.base.disks import CHECKPOINT, Place
+from vsc.runtime.spark.base.disks import CHECKPOINT, WrittenFolder
 from vsc.runtime.spark.base.hadoop import is_local, local_path
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.registry import connector_of
 
-__all__ = ["places_of", "results_of"]
+__all__ = ["results_of", "written_folders"]
 
 
-def results_of(plan: Plan, checkpoint: str) -> Iterator[Place]:
+def results_of(plan: Plan, checkpoint: str) -> Iterator[WrittenFolder]:
     """The checkpoint and the folders of sinks, wherever they are; variables are resolved."""
-    yield Place(CHECKPOINT, checkpoint)
+    yield WrittenFolder(CHECKPOINT, checkpoint)
     for sink in plan.sinks:
         path = connector_of(sink.connector.kind).folder(Options.of_sink(sink))
         if path is not None:
-            yield Place(f"the sink of '{sink.node}'", path)
+            yield WrittenFolder(f"the sink of '{sink.node}'", path)
 
 
-def places_of(plan: Plan, checkpoint: str, local_dir: str | None) -> tuple[Place, ...]:
+def written_folders(plan: Plan, checkpoint: str, local_dir: str | None) -> tuple[WrittenFolder, ...]:
     """The local folders that a run of `plan`, whose variables are resolved, writes to on this machine."""
     found = list(results_of(plan, checkpoint))
     local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
-    found.append(Place("--local-dir", local_dir) if local_dir else Place("Spark's local folder", local))
-    found.append(Place("the temporary folder", tempfile.gettempdir()))
-    return tuple(Place(place.what, local_path(place.path)) for place in found if place.path and is_local(place.path))
+    found.append(WrittenFolder("--local-dir", local_dir) if local_dir else WrittenFolder("Spark's local folder", local))
+    found.append(WrittenFolder("the temporary folder", tempfile.gettempdir()))
+    return tuple(
+        WrittenFolder(place.what, local_path(place.path)) for place in found if place.path and is_local(place.path)
+    )
