@@ -81,11 +81,11 @@ def _once(opened: Opened, spark: SparkSession, watch: _Watch, interrupts: Interr
         opened = opened.again()
 
 
-def _to_its_end(started: Started, watch: _Watch, ends: bool, interrupts: Interrupts) -> bool:
-    """Waits until the query ends; whether it was stopped. `ends`: it does so by itself."""
+def _to_its_end(started: Started, watch: _Watch, bounded: bool, interrupts: Interrupts) -> bool:
+    """Waits until the query ends; whether it was stopped. `bounded`: it does so by itself."""
     query = started.query
     last: Activity | None = None
-    between = Activity(Phase.PREPARING if ends else Phase.IDLE)
+    between = Activity(Phase.PREPARING if bounded else Phase.IDLE)
     while query.isActive:
         watch.update(query)
         batch = started.writer.running
