@@ -40,13 +40,18 @@ class SparkCluster:
 
     `own`: by a worker's number, the folders that it has as a disk of its own: what it and its executors write to one is
     in the folder beside it on which the name ends (see `disk_of`), and what others write there it does not see. That
-    takes a mount namespace: see `may_hide`.
+    takes a mount namespace: see `may_hide`. `programs`: a folder in which executors look for programs first.
     """
 
     def __init__(
-        self, folder: Path, workers: int = 2, cores: int = 1, own: Mapping[int, Sequence[Path]] | None = None
+        self,
+        folder: Path,
+        workers: int = 2,
+        cores: int = 1,
+        own: Mapping[int, Sequence[Path]] | None = None,
+        programs: Path | None = None,
     ) -> None:
-        self._folder, self._cores, self._own = folder, cores, own or {}
+        self._folder, self._cores, self._own, self._programs = folder, cores, own or {}, programs
         self._port, self._web = free_port(), free_port()
         self._master: subprocess.Popen[bytes] | None = None
         self._workers: dict[int, subprocess.Popen[bytes]] = {}
@@ -138,6 +143,8 @@ class SparkCluster:
         env = {**os.environ, "SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_DIRS": str(local)}
         env |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
         env.pop("PYTHONPATH", None)  # the executors' is what the driver ships
+        if self._programs is not None:
+            env["PATH"] = f"{self._programs}{os.pathsep}{env['PATH']}"
         with (self._folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
                 command, cwd=local, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["DISTRIBUTION", "MissingExtra", "install", "required"]
+__all__ = ["DISTRIBUTION", "MissingExtra", "extra_of", "install", "required"]
 
 DISTRIBUTION = "versioned-streams"
 _EXTRAS = {
-    "pyspark": "spark", "pandas": "spark", "google": "spark", "rich": "spark",
+    "pyspark": "spark", "pandas": "spark", "google": "spark", "rich": "spark", "packaging": "spark",
     "pyarrow": "test", "numpy": "test", "rocksdict": "test", "yaml": "test",
     "pygls": "lsp", "lsprotocol": "lsp",
     "prometheus_client": "metrics", "confluent_kafka": "kafka", "fastavro": "kafka", "psycopg": "postgres",
@@ -28,6 +28,12 @@ class MissingExtra(ModuleNotFoundError):
         self.message = f"{user} needs the package `{package}`, which is not installed"
         self.help = install(extra)
         super().__init__(f"{self.message}: {self.help}", name=package)
+
+
+def extra_of(package: str) -> str:
+    """The extra that brings a package, by its name for pip or for Python."""
+    found = _EXTRAS.get(package.replace("-", "_"), "spark")
+    return "spark" if found == "test" else found
 
 
 def install(extra: str) -> str:

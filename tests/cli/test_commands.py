@@ -230,8 +230,8 @@ def test_explain_alone_lists_all_codes(capsys: pytest.CaptureFixture[str]) -> No
     [
         ("chek x", "error: there is no command `chek`\n = help: did you mean `check`?\n"),
         ("frobnicate", "error: there is no command `frobnicate`\n"
-         " = help: there are inspect, check, fmt, compile, run, diff, upgrade, explain, test, store, init, "
-         "completion, lsp, doctor\n"),
+         " = help: there are inspect, check, fmt, compile, run, pack, diff, upgrade, explain, test, store, "
+         "init, completion, lsp, doctor\n"),
         ("check x --formt json",
          "error: vsc check: unrecognized arguments: --formt json\n = help: did you mean `--format`?\n"),
         ("explain VSC30",

@@ -62,9 +62,16 @@ def hidden(base: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster(base: Path, hidden: Path) -> Iterator[SparkCluster]:
-    """A master and two workers."""
-    found = SparkCluster(base / "cluster", own={1: [hidden]} if may_hide() else None)
+def bare(base: Path) -> Path:
+    """The programs of an environment whose Python has nothing installed."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", base / "bare"], check=True)
+    return base / "bare/bin"
+
+
+@pytest.fixture(scope="module")
+def cluster(base: Path, hidden: Path, bare: Path) -> Iterator[SparkCluster]:
+    """A master and two workers, which find the bare Python before others."""
+    found = SparkCluster(base / "cluster", own={1: [hidden]} if may_hide() else None, programs=bare)
     try:
         found.start()
         yield found
@@ -157,6 +164,22 @@ def test_results_do_not_change_though_an_executor_is_killed(cluster: SparkCluste
     assert process.returncode == 0, "".join(said)
     assert killed
     assert written(base / "out") == expected()
+
+
+def test_executors_whose_python_is_bare_use_what_vsc_pack_has_packed(
+    cluster: SparkCluster, topology: Path, base: Path, bare: Path
+) -> None:
+    assert subprocess.run([bare / "python", "-c", "import numpy"], capture_output=True, check=False).returncode == 1
+    vsc = [sys.executable, "-m", "vsc"]
+    subprocess.run([*vsc, "pack", topology], cwd=base, env=environment(), capture_output=True, check=True)
+    words = command(cluster, topology, base, base / "out-packed", base / "ck-packed")
+    done = subprocess.run(
+        [*words, "--conf", "spark.archives=env.tar.gz#env"],
+        cwd=base, env=environment() | {"PYSPARK_PYTHON": "./env/bin/python"},
+        capture_output=True, text=True, timeout=280, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert written(base / "out-packed") == expected()
 
 
 @needs_disks

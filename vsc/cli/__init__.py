@@ -30,6 +30,7 @@ COMMANDS = {
     "fmt": "format topologies",
     "compile": "turn a topology into its plan, or show it in another form",
     "run": "run a topology on Spark",
+    "pack": "pack the Python packages that executors need, for spark.archives",
     "diff": "show what a change of a topology does to its state",
     "upgrade": "carry a checkpoint over to a changed topology",
     "explain": "show the page of a diagnostic code, or list all codes",

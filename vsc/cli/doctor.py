@@ -33,6 +33,7 @@ _PACKAGES = (
     ("rocksdict", (0, 3), (0, 4)),
     ("protobuf", (5, 29), (8, 0)),
     ("rich", (13, 0), (16, 0)),
+    ("packaging", (23, 0), ()),
 )
 _FREE_BYTES = 1 << 30
 
@@ -111,13 +112,13 @@ def _java() -> Check:
 
 
 def _package(name: str, lowest: tuple[int, ...], below: tuple[int, ...]) -> Check:
-    wanted = f"{'.'.join(map(str, lowest))} or newer, below {'.'.join(map(str, below))}"
+    wanted = f"{'.'.join(map(str, lowest))} or newer" + (f", below {'.'.join(map(str, below))}" if below else "")
     try:
         found = version(name)
     except PackageNotFoundError:
         return Check(name, "not installed", install("spark"))
     numbers = tuple(int(n) for n in re.findall(r"\d+", found)[:2])
-    if lowest <= numbers < below:
+    if lowest <= numbers and (not below or numbers < below):
         return Check(name, found)
     return Check(name, f"{found}, but vsc needs {wanted}", install("spark"))
 

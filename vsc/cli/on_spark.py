@@ -31,7 +31,7 @@ _COORDINATES = re.compile(r"[^:\s/]+:[^:\s/]+:[^:\s]+(:[^:\s]+)*")
 _MEMORY = re.compile(r"[1-9]\d*([kmgtp]b?|b)?", re.IGNORECASE)
 T = TypeVar("T")
 
-_NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobuf", "rich")
+_NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobuf", "rich", "packaging")
 
 
 def add_spark(parser: argparse.ArgumentParser) -> None:

@@ -6,13 +6,14 @@
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
 _shtab_vsc_store_subparsers=(list get history scan)
-_shtab_vsc_subparsers=(inspect check fmt compile run diff upgrade explain test store init completion lsp doctor)
+_shtab_vsc_subparsers=(inspect check fmt compile run pack diff upgrade explain test store init completion lsp doctor)
 
 _shtab_vsc_inspect_option_strings=(-h --help --format --rows --kind --name --key --timestamp --output)
 _shtab_vsc_check_option_strings=(-h --help --format --deny-warnings --watch --var)
 _shtab_vsc_fmt_option_strings=(-h --help --check --diff)
 _shtab_vsc_compile_option_strings=(-h --help -o --output --emit --physical --var --master --conf --packages)
 _shtab_vsc_run_option_strings=(-h --help --checkpoint --master --conf --packages --partitions --trigger --max-idle --var --drain --back-to --local-dir --on-bad-row --max-bad --on-error --progress --log-format --metrics)
+_shtab_vsc_pack_option_strings=(-h --help -o --output)
 _shtab_vsc_diff_option_strings=(-h --help --format --var)
 _shtab_vsc_upgrade_option_strings=(-h --help --from --checkpoint --partitions --dry-run --reset --accept --position --master --conf --packages --var)
 _shtab_vsc_explain_option_strings=(-h --help)
@@ -37,6 +38,9 @@ _shtab_vsc_compile___output_COMPGEN=_shtab_compgen_files
 _shtab_vsc_run_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_vsc_run___checkpoint_COMPGEN=_shtab_compgen_dirs
 _shtab_vsc_run___local_dir_COMPGEN=_shtab_compgen_dirs
+_shtab_vsc_pack_pos_0_COMPGEN=_shtab_compgen_files
+_shtab_vsc_pack__o_COMPGEN=_shtab_compgen_files
+_shtab_vsc_pack___output_COMPGEN=_shtab_compgen_files
 _shtab_vsc_upgrade___checkpoint_COMPGEN=_shtab_compgen_dirs
 _shtab_vsc_test_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_vsc_test__o_COMPGEN=_shtab_compgen_files
@@ -63,7 +67,7 @@ _shtab_vsc_store_history___format_choices=(table json csv)
 _shtab_vsc_store_scan___format_choices=(table json csv)
 _shtab_vsc_store_pos_0_choices=(list get history scan)
 _shtab_vsc_completion_pos_0_choices=(bash zsh fish)
-_shtab_vsc_pos_0_choices=(inspect check fmt compile run diff upgrade explain test store init completion lsp doctor)
+_shtab_vsc_pos_0_choices=(inspect check fmt compile run pack diff upgrade explain test store init completion lsp doctor)
 
 _shtab_vsc_inspect_pos_0_nargs=+
 _shtab_vsc_inspect__h_nargs=0
@@ -84,6 +88,8 @@ _shtab_vsc_compile___physical_nargs=0
 _shtab_vsc_run__h_nargs=0
 _shtab_vsc_run___help_nargs=0
 _shtab_vsc_run___drain_nargs=0
+_shtab_vsc_pack__h_nargs=0
+_shtab_vsc_pack___help_nargs=0
 _shtab_vsc_diff__h_nargs=0
 _shtab_vsc_diff___help_nargs=0
 _shtab_vsc_upgrade__h_nargs=0

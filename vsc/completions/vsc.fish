@@ -50,7 +50,7 @@ function _shtab_vsc_using
   test "$_shtab_vsc_cmdpath" = "$argv"
 end
 
-set -g _shtab_vsc_commands inspect check fmt compile run diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' init completion lsp doctor
+set -g _shtab_vsc_commands inspect check fmt compile run pack diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' init completion lsp doctor
 set -g _shtab_vsc_opts_with_value --accept --as-of --at-epoch --back-to --checkpoint --conf --emit --format --from --from-key --key --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --on-bad-row --on-error --output --packages --partitions --position --progress --reset --rows --timestamp --to --to-key --trigger --var -o
 
 complete -c vsc -e
@@ -110,6 +110,10 @@ complete -c vsc -n '_shtab_vsc_using run' -l progress -xka "auto bar lines json 
 complete -c vsc -n '_shtab_vsc_using run' -l log-format -xka "text json" -d 'json: everything on stderr is one JSON object a line (default: text)'
 complete -c vsc -n '_shtab_vsc_using run' -l metrics -x -d 'serve the run'"'"'s metrics for Prometheus at this address (default host: 127.0.0.1)'
 complete -c vsc -n '_shtab_vsc_using run; and test $_shtab_vsc_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a topology (.vdsl), or a plan (.json) that vsc compile has made'
+complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a pack -d 'Pack the Python packages that executors need, for spark.archives.'
+complete -c vsc -n '_shtab_vsc_using pack' -s h -l help -d 'show this help message and exit'
+complete -c vsc -n '_shtab_vsc_using pack' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'the archive to write (default: env.tar.gz)'
+complete -c vsc -n '_shtab_vsc_using pack; and test $_shtab_vsc_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'pack what the tasks of this topology, or plan, import (default: what those of any topology may, as far as it is installed)'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a diff -d 'Show what a change of a topology does to its state.'
 complete -c vsc -n '_shtab_vsc_using diff' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using diff' -l format -xka "text json github" -d '(default: text)'

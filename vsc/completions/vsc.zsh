@@ -20,6 +20,7 @@ _shtab_vsc_commands() {
     init:'Make a small project that runs.'
     inspect:'Write the source statement for existing data files.'
     lsp:'Serve an editor over the Language Server Protocol, on standard input and output. Editors start this command themselves; docs/editors says how to set them up.'
+    pack:'Pack the Python packages that executors need, for spark.archives.'
     run:'Run a topology on Spark.'
     store:'Look into the state of a checkpoint.'
     test:'Run scenario files.'
@@ -146,6 +147,15 @@ _shtab_vsc_lsp_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_vsc_lsp_defaults_added=0
+
+_shtab_vsc_pack_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-o,--output}"[the archive to write (default\: env.tar.gz)]:OUT:_files"
+  ":pack what the tasks of this topology, or plan, import (default\: what those of any topology may, as far as it is installed):_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_vsc_pack_defaults_added=0
 
 _shtab_vsc_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -306,6 +316,7 @@ _shtab_vsc() {
         init) _arguments -C -s $_shtab_vsc_init_options ;;
         inspect) _arguments -C -s $_shtab_vsc_inspect_options ;;
         lsp) _arguments -C -s $_shtab_vsc_lsp_options ;;
+        pack) _arguments -C -s $_shtab_vsc_pack_options ;;
         run) _arguments -C -s $_shtab_vsc_run_options ;;
         store) _shtab_vsc_store ;;
         test) _arguments -C -s $_shtab_vsc_test_options ;;

@@ -40,6 +40,8 @@ _SAID = re.compile(
 
 _LOCAL = "local[*]"
 _PACKAGES = "spark.jars.packages"
+_PYTHON = "spark.pyspark.python"
+"""The Python of workers; of this setting pyspark itself knows only its variable."""
 _ALWAYS = {"spark.sql.session.timeZone": "UTC", "spark.executorEnv.TZ": "UTC"}
 """Settings of every run, whatever the user gives: see docs/time.md."""
 
@@ -54,7 +56,7 @@ def launched(
     MissingJarsError when it cannot fetch a connector.
     Interrupted when a signal has ended the JVM.
     """
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYSPARK_PYTHON"] = _workers_python(conf)
     os.environ["TZ"] = "UTC"  # the JVM's, and that of its workers
     # A NullHandler keeps py4j from printing tracebacks of failures that are reported properly anyway.
     logging.getLogger("py4j").addHandler(logging.NullHandler())
@@ -89,7 +91,7 @@ def local_session(plan: Plan) -> SparkSession:
     if active is not None:
         return active
     log = new_log()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYSPARK_PYTHON"] = _workers_python({})
     settings = {**_defaults(_LOCAL), **connector_settings(plan, {}, ()), **_ALWAYS}
     try:
         with _output_to(log), local_jvm():
@@ -98,6 +100,10 @@ def local_session(plan: Plan) -> SparkSession:
             return spark
     except Exception as error:
         raise _not_started(_LOCAL, settings, log, error) from error
+
+
+def _workers_python(conf: Mapping[str, str]) -> str:
+    return conf.get(_PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 
 def _not_started(master: str, settings: Mapping[str, str], log: Path, error: BaseException) -> VscRuntimeError:

@@ -56,7 +56,9 @@ from vsc.runtime.spark.report.bad_rows import BadRows
 from vsc.runtime.spark.report.observed import observed
 from vsc.runtime.spark.report.progress import Tracker
 from vsc.runtime.spark.report.time_warnings import TimeWarnings
+from vsc.runtime.spark.session.drivers_python import drivers_python
 from vsc.runtime.spark.session.executors import Executors
+from vsc.runtime.spark.session.packages import packages_of
 from vsc.runtime.spark.session.session import configured, query_configuration, usable_session
 from vsc.runtime.spark.session.ship import ship
 from vsc.runtime.spark.stages.pipeline import pipeline
@@ -190,7 +192,8 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
     held = claim(spark, opened.files)
     try:
         ship(spark)
-        executors = Executors(spark, shared_by(what.resolved, opened.files.root, default_is_local(spark)))
+        shared = shared_by(what.resolved, opened.files.root, default_is_local(spark))
+        executors = Executors(spark, shared, packages_of(plan))
         executors.check()
         if opened.fresh and back_to is not None:
             raise CheckpointError(
@@ -287,7 +290,7 @@ def _prepare(sinks: Sequence[EpochSink]) -> None:
 def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, writer: EpochWriter) -> StreamingQuery:
     folders = LocalFolders(None if job.local_dir is None else os.path.abspath(job.local_dir), opened.id, new_run())
     # Executors need no secrets: they get the plan as it was compiled.
-    with configured(spark, query_configuration(opened.partitions, opened.files.is_local)):
+    with configured(spark, query_configuration(opened.partitions, opened.files.is_local)), drivers_python(spark):
         with translating():
             take_sources(spark, resolved, opened.kept, opened.begun)
         frame = pipeline(

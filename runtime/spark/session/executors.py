@@ -15,36 +15,32 @@ import logging
 import os
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, requires
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from vsc.extras import DISTRIBUTION
 from vsc.plan.words import counted
 from vsc.runtime.errors import ConfigurationError, SourceError, VscRuntimeError
 from vsc.runtime.spark.session.on_executor import Answer, Asked, appears, look, token_file, write
+from vsc.runtime.spark.session.packages import asked_of, module_of
 from vsc.runtime.spark.session.session import is_here
 
 __all__ = ["Executors", "Shared", "no_python"]
 
 _log = logging.getLogger(__name__)
 
-_PACKAGES = (("numpy", "numpy"), ("pandas", "pandas"), ("pyarrow", "pyarrow"), ("rocksdict", "rocksdict"),
-             ("protobuf", "google.protobuf"))  # fmt: skip
-"""What executors import, by their names for pip."""
 _HOLDS = (0.1, 0.3, 1.0, 3.0)
 """How long tasks take, in seconds, round by round, until each executor has run one."""
 _SAMPLE = 20
 """How many files of a source are looked for."""
+_ENDED = re.compile(r"Error from python worker:\s*\n((?:.*\n)+?)PYTHONPATH was:")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
-_BOUND = re.compile(r"([\w.-]+)[^;]*?>=\s*([\d.]+)")
 _SHARED_HELP = (
     "give a path that the driver and all executors share (a network file system, HDFS, an object store), or run with "
     "--master 'local[*]'"
@@ -67,8 +63,9 @@ class Shared:
 class Executors:
     """The executors of a session, and what they have to share with the driver: see the module."""
 
-    def __init__(self, spark: SparkSession, shared: Sequence[Shared]) -> None:
+    def __init__(self, spark: SparkSession, shared: Sequence[Shared], packages: Sequence[str]) -> None:
         self._spark, self._shared = spark, shared
+        self._packages = asked_of(packages)
         self._known: frozenset[str] = frozenset()
         """Those that have been asked."""
         self._here = is_here(spark.sparkContext.master or "")
@@ -80,7 +77,8 @@ class Executors:
             return
         token, made = uuid.uuid4().hex[:12], self._begin_writing()
         written = [one for one in self._shared if not one.read]
-        asked = Asked(token, tuple(one.path for one in written), self._files(), _PACKAGES, 0.0)
+        packages = tuple((name, module_of(name)) for name in self._packages)
+        asked = Asked(token, tuple(one.path for one in written), self._files(), packages, 0.0)
         try:
             for one in written:
                 write(token_file(one.path, token, "driver"))
@@ -151,7 +149,7 @@ class Executors:
         return frozenset(map(str, found)) - {driver}
 
     def _problem(self, asked: Asked, written: Sequence[Shared], answer: Answer) -> VscRuntimeError | None:
-        lacking = _lacking(answer)
+        lacking = self._lacking(answer)
         if lacking is not None:
             return lacking
         for one, wrong in zip(written, answer.folders, strict=True):
@@ -168,6 +166,25 @@ class Executors:
                 _SHARED_HELP,
             )
         return None
+
+    def _lacking(self, answer: Answer) -> ConfigurationError | None:
+        """What is wrong with the packages of an executor."""
+        found = dict(zip(self._packages, answer.versions, strict=True))
+        missing = [name for name, version in found.items() if version is None]
+        other = [
+            f"{name} {version} ({asked.specifier})"
+            for name, asked in self._packages.items()
+            if (version := found[name]) and not asked.specifier.contains(version, prereleases=True)
+        ]
+        if not missing and not other:
+            return None
+        lacks = [f"does not have {', '.join(missing)}"] if missing else []
+        lacks += [f"has a release that vsc cannot use of {', '.join(other)}"] if other else []
+        return ConfigurationError(
+            f"the Python of {answer.name}, {answer.python}, {' and '.join(lacks)}",
+            "install them there, name another Python with PYSPARK_PYTHON, or send one that `vsc pack` makes: "
+            "docs/guide.md, On a cluster",
+        )
 
 
 def _newest(path: str) -> list[str]:
@@ -187,37 +204,6 @@ def _holds(pattern: str, file: str) -> bool:
     return any(file == path or file.startswith(f"{path.rstrip('/')}/") for path in glob.glob(pattern) or [pattern])
 
 
-def _lacking(answer: Answer) -> ConfigurationError | None:
-    """What is wrong with the packages of an executor."""
-    missing = [name for (name, _), found in zip(_PACKAGES, answer.versions, strict=True) if found is None]
-    old = [
-        f"{name} {found} (at least {oldest})"
-        for (name, _), found in zip(_PACKAGES, answer.versions, strict=True)
-        if found and (oldest := _bounds().get(name)) and _numbers(found) < _numbers(oldest)
-    ]
-    if not missing and not old:
-        return None
-    lacks = [f"does not have {', '.join(missing)}"] if missing else []
-    lacks += [f"has too old a {', '.join(old)}"] if old else []
-    return ConfigurationError(
-        f"the Python of {answer.name}, {answer.python}, {' and '.join(lacks)}",
-        "install them there, or name another Python with PYSPARK_PYTHON: docs/guide.md, On a cluster",
-    )
-
-
-def _bounds() -> dict[str, str]:
-    """The oldest releases of packages that this installation asks for."""
-    try:
-        found: Iterable[str] = requires(DISTRIBUTION) or ()
-    except PackageNotFoundError:
-        found = ()
-    return {match[1].lower(): match[2] for one in found if (match := _BOUND.match(one))}
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
-
-
 def no_python(text: str) -> ConfigurationError | None:
     """What is wrong with the Python itself that executors were to start."""
     program = _NO_PROGRAM.search(text)
@@ -230,7 +216,13 @@ def no_python(text: str) -> ConfigurationError | None:
         line = next(line for line in text.splitlines() if "PYTHON_VERSION_MISMATCH" in line)
         return ConfigurationError(
             f"the executors run another Python than the driver: {line.strip()}",
-            "use the same minor version on both: PYSPARK_PYTHON names that of the executors, PYSPARK_DRIVER_PYTHON "
-            "that of the driver",
+            "use the same minor version on both: the driver's is that which runs vsc, PYSPARK_PYTHON names that of the "
+            "executors",
+        )
+    ended = _ENDED.search(text)
+    if ended is not None:
+        return ConfigurationError(
+            f"the Python of the executors ends as it starts: {ended[1].strip().splitlines()[-1].strip()}",
+            "name another one with PYSPARK_PYTHON (or --conf spark.pyspark.python): docs/guide.md, On a cluster",
         )
     return None

@@ -125,6 +125,10 @@ class ConnectorFacts:
         """What is wrong with several options taken together."""
         return iter(())
 
+    def packages(self, role: Role, options: Values) -> tuple[str, ...]:
+        """What its tasks import beside what all tasks do: Python packages, by their names for pip."""
+        return ()
+
     def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str] | None:
         """Where it reads or writes: what names the system, and the option that names the place in it; None for none."""
         return None

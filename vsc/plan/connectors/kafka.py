@@ -75,6 +75,11 @@ class KafkaFacts(ConnectorFacts):
     }  # fmt: skip
     client = (_PREFIX, "Kafka's client")
 
+    def packages(self, role: Role, options: Values) -> tuple[str, ...]:
+        """Tasks write with Kafka's client, and read with Spark's."""
+        avro = "avro" in (options.get("format"), options.get("key_format"))
+        return ("confluent-kafka",) * (role == "sink") + ("fastavro",) * avro
+
     def wrong_value(self, name: str, value: str) -> Wrong:
         """Names of topics, and lists of brokers."""
         value = VARIABLE.sub("x", value)

@@ -54,6 +54,10 @@ class PostgresFacts(ConnectorFacts):
         """That of the epoch."""
         return "time zero"
 
+    def packages(self, role: Role, options: Values) -> tuple[str, ...]:
+        """Tasks read and write with the same driver."""
+        return ("psycopg",)
+
     def wrong_value(self, name: str, value: str) -> Wrong:
         """The URL."""
         return _url(value) if name == "url" else None

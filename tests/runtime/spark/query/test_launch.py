@@ -48,6 +48,16 @@ def test_the_command_line_of_the_jvm_has_no_secrets() -> None:
     assert launch._without_secrets(given) == ["spark-submit", *kept, "--name", "n", "pyspark-shell"]
 
 
+def test_the_python_of_workers_is_that_of_the_setting_or_the_variable_or_this_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", "./variable/python")
+    assert launch._workers_python({"spark.pyspark.python": "./setting/python"}) == "./setting/python"
+    assert launch._workers_python({}) == "./variable/python"
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    assert launch._workers_python({}) == sys.executable
+
+
 @pytest.mark.parametrize("given", [None, "-XX:Tier4BackEdgeThreshold=7 -Dx=y"])
 def test_the_options_of_a_jvm_are_there_while_it_starts(given: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_SUBMIT_OPTS", raising=False)

@@ -15,6 +15,7 @@ from vsc.runtime.errors import CheckpointError, ConfigurationError, SinkError, S
 from vsc.runtime.spark.session.executors import Executors, Shared, no_python
 from vsc.runtime.spark.session.on_executor import Answer, Asked, look, token_file
 
+PACKAGES = ("numpy", "pandas", "pyarrow", "rocksdict", "protobuf")
 NOT_SHARED = "give a path that the driver and all executors share"
 
 
@@ -23,7 +24,7 @@ class Cluster(Executors):
 
     def __init__(self, shared: Sequence[Shared], answers: Any) -> None:
         spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="spark://there:7077"))
-        super().__init__(spark, shared)
+        super().__init__(spark, shared, PACKAGES)
         self.answers, self.asked = answers, 0
 
     def _there(self) -> frozenset[str]:
@@ -42,7 +43,7 @@ def answering(host: str, sees: bool = True, **changed: Any) -> Any:
             for folder in asked.folders:
                 assert os.path.exists(token_file(folder, asked.token, "driver"))
                 Path(token_file(folder, asked.token, host)).touch()
-        found = Answer(host, "/spark", host, "python3", (None,) * len(asked.folders), (), ("99",) * 5)
+        found = Answer(host, "/spark", host, "python3", (None,) * len(asked.folders), (), ("",) * len(asked.packages))
         return found._replace(**changed)
 
     return answer
@@ -112,13 +113,14 @@ def test_files_of_sources_have_to_be_there(tmp_path: Path) -> None:
 
 
 def test_packages_that_executors_lack(monkeypatch: pytest.MonkeyPatch) -> None:
-    asks = ["lark<2,>=1.2", "pyarrow<27,>=18; extra == 'test'", "versioned-streams[test]; extra == 'spark'"]
-    monkeypatch.setattr("vsc.runtime.spark.session.executors.requires", lambda name: asks)
-    error = refusal([], a=answering("a", versions=("99", None, "1.0", "99", None)))
+    asks = ["lark<2,>=1.2", "pyarrow<27,>=18; extra == 'test'", "rocksdict<0.4; extra == 'test'",
+            "numpy>=1; extra == 'test'", "versioned-streams[test]; extra == 'spark'"]  # fmt: skip
+    monkeypatch.setattr("vsc.runtime.spark.session.packages.requires", lambda name: asks)
+    error = refusal([], a=answering("a", versions=("99", None, "9.1", "0.4", None)))
     assert isinstance(error, ConfigurationError)
     assert error.message == (
-        "the Python of the executor on a (/spark), python3, does not have pandas, protobuf and has too old a pyarrow "
-        "1.0 (at least 18)"
+        "the Python of the executor on a (/spark), python3, does not have pandas, protobuf and has a release that vsc "
+        "cannot use of pyarrow 9.1 (<27,>=18), rocksdict 0.4 (<0.4)"
     )
 
 
@@ -126,6 +128,10 @@ def test_packages_that_executors_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     ("text", "message"),
     [
         ('java.io.IOException: Cannot run program "./env/bin/python": error=2', "there is no ./env/bin/python that"),
+        (
+            "Error from python worker:\n  a\n  no python3.11 on the PATH\nPYTHONPATH was:\n  /x\n",
+            "no python3.11 on the PATH",
+        ),
         ("x\n[PYTHON_VERSION_MISMATCH] Python in worker has 3.9, driver 3.11.\ny", "has 3.9, driver 3.11."),
     ],
 )
