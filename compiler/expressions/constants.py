@@ -116,10 +116,10 @@ class Outcomes:
     def _call(self, call: Call, function: str, args: tuple[Expr, ...]) -> Outcome:
         if function in LENIENT:
             return None
-        found = [self._known[id(arg)][1] for arg in args]
-        if Always.FAILS in found or Always.NULL in found:
-            return Always.FAILS if Always.FAILS in found else Always.NULL
-        last = found[-1]
+        outcomes = [self._known[id(arg)][1] for arg in args]
+        if Always.FAILS in outcomes or Always.NULL in outcomes:
+            return Always.FAILS if Always.FAILS in outcomes else Always.NULL
+        last = outcomes[-1]
         number = last.value if isinstance(last, Known) and isinstance(last.value, int | float | Decimal) else None
         if function in ("divide", "modulo", "try_divide") and number == 0:
             return Always.NULL if function == "try_divide" else Always.FAILS
@@ -129,7 +129,7 @@ class Outcomes:
             return Always.FAILS
         if function in ("to_date", "to_timestamp") and len(args) == 1 and isinstance(last, Known):
             return _cast(last.value, call.type)
-        return _calculated(function, found, call.type)
+        return _calculated(function, outcomes, call.type)
 
 
 def _literal(value: Value, type: DataType) -> Outcome:

@@ -77,9 +77,9 @@ def type_expression(expr: syntax.Expression, scope: Scope) -> Typed:
             expr, "the expression is nested too deeply", f"nest at most {MAX_DEPTH} levels deep: {_IN_PARTS}"
         )
     typer = _Typer(scope)
-    found = typer.type(expr)
-    if found is not None and not typer.findings:
-        size, depth = _measures(found)
+    typed = typer.type(expr)
+    if typed is not None and not typer.findings:
+        size, depth = _measures(typed)
         if size > MAX_SIZE:
             message = f"the expression has more than {MAX_SIZE:,} parts, once `between` and `case` are written out"
             return _refused(expr, message, _IN_PARTS)
@@ -87,7 +87,7 @@ def type_expression(expr: syntax.Expression, scope: Scope) -> Typed:
             return _refused(expr, "too many calculations in a row each need the result of the one before", _IN_PARTS)
         for doubt in typer.doubts.found:
             scope.doubt(doubt)
-    return Typed(None if typer.findings else found, tuple(typer.findings))
+    return Typed(None if typer.findings else typed, tuple(typer.findings))
 
 
 def _refused(expr: syntax.Expression, message: str, help: str) -> Typed:
@@ -184,8 +184,8 @@ class _Typer:
                 typed = self.type(base)
                 return None if typed is None else field_of(typed, name)
             case syntax.Element(base, index):
-                found = self.operands(base, index)
-                return None if found is None else element(*found)
+                operands = self.operands(base, index)
+                return None if operands is None else element(*operands)
             case syntax.FunctionCall():
                 return self._call(expr)
             case syntax.Unary():
@@ -193,19 +193,19 @@ class _Typer:
             case syntax.Chain():
                 return self._chain(expr)
             case syntax.Comparison(op, left, right, _, op_span):
-                found = self.operands(left, right)
-                return None if found is None else compare(op, found[0], found[1], op_span)
+                operands = self.operands(left, right)
+                return None if operands is None else compare(op, operands[0], operands[1], op_span)
             case syntax.IsNull(arg, negated):
                 typed = self.type(arg)
                 return None if typed is None else Call("is_not_null" if negated else "is_null", (typed,), BOOLEAN)
             case syntax.In(arg, options, negated, span):
-                found = self.operands(arg, *options)
-                return None if found is None else _unless(negated, is_in(found[0], found[1:], span))
+                operands = self.operands(arg, *options)
+                return None if operands is None else _unless(negated, is_in(operands[0], operands[1:], span))
             case syntax.Between():
                 return self._between(expr)
             case syntax.Like(arg, pattern, negated):
-                found = self.operands(arg, pattern)
-                return None if found is None else _unless(negated, like(*found))
+                operands = self.operands(arg, pattern)
+                return None if operands is None else _unless(negated, like(*operands))
             case syntax.Case():
                 return self._case(expr)
             case syntax.CastTo():
@@ -225,17 +225,17 @@ class _Typer:
 
     def _chain(self, expr: syntax.Chain) -> Expr | None:
         """Types the chain from left to right, one run of the same operator at a time."""
-        found = self.operands(expr.first, *(link.operand for link in expr.rest))
-        if found is None:
+        operands = self.operands(expr.first, *(link.operand for link in expr.rest))
+        if operands is None:
             return None
-        left, at = found[0], 0
+        left, at = operands[0], 0
         while at < len(expr.rest):
             op, start = expr.rest[at].op, at
             while at < len(expr.rest) and expr.rest[at].op == op:
                 at += 1
             places = [link.op_span for link in expr.rest[start:at]]
-            whole = _run(op, [left, *found[start + 1 : at + 1]], places)
-            left = Operand(whole, expr.first.span.to(found[at].span))
+            whole = _run(op, [left, *operands[start + 1 : at + 1]], places)
+            left = Operand(whole, expr.first.span.to(operands[at].span))
         return left.expr
 
     def _between(self, expr: syntax.Between) -> Expr | None:

@@ -129,17 +129,17 @@ class Scope:
         key = self.key_column(name.text)
         if key is not None:
             return key
-        found = [(i, column) for i in self.inputs if (column := i.column(name.text)) is not None]
-        if len(found) > 1:
-            owners = [i.name for i, _ in found]
+        candidates = [(i, column) for i in self.inputs if (column := i.column(name.text)) is not None]
+        if len(candidates) > 1:
+            owners = [i.name for i, _ in candidates]
             raise refuse(
                 "VSC111",
                 name.span,
                 f"`{name.text}` is a column of {listed(owners)}",
                 f"say which one: {' or '.join(code(f'{named(owner)}.{named(name.text)}') for owner in owners)}",
             )
-        if found:
-            return found[0][1]
+        if candidates:
+            return candidates[0][1]
         if name.text in self.grouped:
             raise _not_grouped(name)
         raise self._unknown(name, rest)

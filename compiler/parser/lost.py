@@ -48,7 +48,7 @@ def _name(written: str, start: int) -> syntax.Name:
 
 def begun_names(tokens: Tokens, broken: Iterable[tuple[int, int]]) -> tuple[str, ...]:
     """The beginnings of the names on which broken statements end: ``stream pri``. Empty if they end before."""
-    found = []
+    names = []
     for first, after in broken:
         words = [tokens.word(index) for index in range(first, after) if tokens.word(index) != ";"]
         if words[:1] == ["global"]:
@@ -56,11 +56,11 @@ def begun_names(tokens: Tokens, broken: Iterable[tuple[int, int]]) -> tuple[str,
         if words[:1] in (["sink"], ["topology"]):
             continue
         if words[1:2] in (["="], ["("]) and words[0] in _KINDS:  # it lacks its name
-            found.append("")
+            names.append("")
         if len(words) > 2:
             continue
-        found.append(words[1].strip("`") if len(words) == 2 else "")
-    return tuple(found)
+        names.append(words[1].strip("`") if len(words) == 2 else "")
+    return tuple(names)
 
 
 def swallows(tokens: Tokens) -> bool:

@@ -92,19 +92,19 @@ class Machine:
     def _reduce(self, number: int) -> bool:
         nonterminal, length, action, children = self.tables.rules[number]
         stack, parts = self.stack, self._parts
-        found = parts[-length:]
-        depth = max(part.depth for part in found)
+        reduced = parts[-length:]
+        depth = max(part.depth for part in reduced)
         if action == "":
-            value = found[children[0] >> 1].value
+            value = reduced[children[0] >> 1].value
         else:
-            values = _children(found, children)
+            values = _children(reduced, children)
             if action == "*":
                 value = values
             else:
                 depth += 1
-                value = self._build(action, Span(found[0].start, found[-1].end), values)
+                value = self._build(action, Span(reduced[0].start, reduced[-1].end), values)
         del stack[-length:], parts[-length:]
-        parts.append(Part(value, found[0].start, found[-1].end, depth))
+        parts.append(Part(value, reduced[0].start, reduced[-1].end, depth))
         stack.append(self.tables.states[stack[-1]][nonterminal])
         return depth <= MAX_DEPTH
 

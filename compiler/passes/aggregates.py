@@ -51,15 +51,17 @@ def aggregate_shape(known: Known, operation: syntax.Aggregate, schema: Schema, s
     name = visible(operation.input)
     own = frozenset((name, column) for column, grouped in plain.items() if column == grouped)
     change = "give the column another name"
-    found = select(source, operation.items, result, ItemRules(key, own, (), change, frozenset(b.name for b in bounds)))
-    findings.extend(found.findings)
-    if found.schema is None or findings:
+    selection = select(
+        source, operation.items, result, ItemRules(key, own, (), change, frozenset(b.name for b in bounds))
+    )
+    findings.extend(selection.findings)
+    if selection.schema is None or findings:
         return None, findings
-    renamed = {old.name: new.name for old, new in zip(key, found.schema.key, strict=True)}
-    items = tuple(Item(item.name, _with_names(item.expr, renamed), item.text) for item in found.items)
-    columns = zip(group, found.schema.key, strict=False)
+    renamed = {old.name: new.name for old, new in zip(key, selection.schema.key, strict=True)}
+    items = tuple(Item(item.name, _with_names(item.expr, renamed), item.text) for item in selection.items)
+    columns = zip(group, selection.schema.key, strict=False)
     group = tuple(replace(item, name=column.name) for item, column in columns)
-    return Shape(found.schema, items=items, group=group, calls=calls.calls), findings
+    return Shape(selection.schema, items=items, group=group, calls=calls.calls), findings
 
 
 def _group_input(read: ScopeInput, plain: Mapping[str, str], key: tuple[Column, ...]) -> ScopeInput:

@@ -122,21 +122,21 @@ def _wrong_kind(name: syntax.Name, role: Role) -> Finding:
 
 def _missing(clause: syntax.ConnectorClause, facts: ConnectorFacts, own: tuple[syntax.Option, ...]) -> list[Finding]:
     kind, given = facts.kind, {option.name.text: option for option in own}
-    found = [
+    wrong = [
         Finding("VSC504", clause.span, f"`{kind}` needs the option `{name}`", (), to_add(name, facts.options[name]))
         for name in lacking(facts.required, own, facts.options)
     ]
     if not facts.either or not given.keys() <= facts.options.keys():
-        return found
+        return wrong
     there = [name for name in facts.either if name in given]
     either = " or ".join(f"`{name}`" for name in facts.either)
     if len(there) > 1:
         label = Label(given[there[0]].span, f"`{there[0]}` is given here")
-        found.append(Finding("VSC506", given[there[1]].span, f"`{kind}` takes {either}, not both", (label,),
+        wrong.append(Finding("VSC506", given[there[1]].span, f"`{kind}` takes {either}, not both", (label,),
                              "remove one of them"))  # fmt: skip
     elif not there:
-        found.append(Finding("VSC504", clause.span, f"`{kind}` needs the option {either}", (), facts.either_help))
-    return found
+        wrong.append(Finding("VSC504", clause.span, f"`{kind}` needs the option {either}", (), facts.either_help))
+    return wrong
 
 
 def _max_ahead(clause: syntax.ConnectorClause) -> int | None:
@@ -151,7 +151,7 @@ def _spark_options(
     clause: syntax.ConnectorClause, facts: ConnectorFacts
 ) -> tuple[tuple[tuple[str, Scalar], ...], list[Finding]]:
     """Spark's own options as written: each once, and only for connectors that pass them to Spark."""
-    found: dict[str, syntax.Option] = {}
+    options: dict[str, syntax.Option] = {}
     findings = []
     for option in clause.options:
         if not option.quoted:
@@ -163,7 +163,7 @@ def _spark_options(
                     "VSC503", option.name.span, f"`{clause.kind.text}` does not take Spark options", (), "remove it"
                 )
             )
-        elif (earlier := found.get(name.lower())) is not None:
+        elif (earlier := options.get(name.lower())) is not None:
             findings.append(
                 Finding("VSC506", option.span, f"`{name}` is given twice", (Label(earlier.span, "first here"),),
                         "remove one of them")
@@ -177,8 +177,8 @@ def _spark_options(
                 Finding("VSC505", option.value.span, "an option of Spark is text", (), f"write `'{name}' = '...'`")
             )
         else:
-            found[name.lower()] = option
-    return tuple((option.name.text, _value(option)) for option in found.values()), findings
+            options[name.lower()] = option
+    return tuple((option.name.text, _value(option)) for option in options.values()), findings
 
 
 def _value(option: syntax.Option) -> Scalar:

@@ -169,18 +169,18 @@ def _expand(item: syntax.StarItem, rules: ItemRules, findings: list[Finding]) ->
 
 
 def _bad_exceptions(item: syntax.StarItem, columns: Collection[str], key: Collection[str]) -> list[Finding]:
-    found = []
+    findings = []
     for name in item.excluded:
         if name.text in columns:
             continue
         if name.text in key:
             message = f"`{name.text}` is a key column, which `*` does not include"
-            found.append(Finding("VSC209", name.span, message, (), "remove it: the key is always there"))
+            findings.append(Finding("VSC209", name.span, message, (), "remove it: the key is always there"))
             continue
         near = nearest(name.text, columns)
         action, fix = f"write {code(named(near))}" if near else "remove it", renamed(name.span, name.text, columns)
-        found.append(Finding("VSC209", name.span, f"`*` has no column `{name.text}`", (), action, fix))
-    return found
+        findings.append(Finding("VSC209", name.span, f"`*` has no column `{name.text}`", (), action, fix))
+    return findings
 
 
 def _reference(qualifier: str, column: str, span: Span) -> syntax.ColumnRef:

@@ -70,16 +70,16 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
         "give the column another name",
         fixed,
     )
-    found = select(source, join.items, scope, rules)
-    findings.extend(found.findings)
-    if found.schema is None or findings:
+    selection = select(source, join.items, scope, rules)
+    findings.extend(selection.findings)
+    if selection.schema is None or findings:
         return None, findings
     if bounds is not None:
-        operation = StreamStreamJoin(join.mode, bounds.before, bounds.after, bounds.grace, found.items)
-        return Shape(found.schema, operation, items=found.items), findings
+        operation = StreamStreamJoin(join.mode, bounds.before, bounds.after, bounds.grace, selection.items)
+        return Shape(selection.schema, operation, items=selection.items), findings
     moved = rekeyed is not None and rekeyed[0] != left
     on = key.on if form != "stream-table" else ()
-    return Shape(found.schema, items=found.items, rekeyed=rekeyed if moved else None, on=on), findings
+    return Shape(selection.schema, items=selection.items, rekeyed=rekeyed if moved else None, on=on), findings
 
 
 def _meeting_key(

@@ -45,7 +45,7 @@ def declared_key(source: syntax.SourceDecl) -> tuple[tuple[str, ...], list[Findi
     """The valid key columns of a source, and what is wrong with the others."""
     columns = {column.name.text: column for column in source.columns}
     findings: list[Finding] = []
-    found: dict[str, syntax.Name] = {}
+    key: dict[str, syntax.Name] = {}
     for name in source.key:
         column = columns.get(name.text)
         if column is None:
@@ -55,14 +55,14 @@ def declared_key(source: syntax.SourceDecl) -> tuple[tuple[str, ...], list[Findi
                         f"write {code(named(near))}" if near else "declare the column, or choose another one",
                         renamed(name.span, name.text, columns))
             )  # fmt: skip
-        elif name.text in found:
+        elif name.text in key:
             findings.append(
                 Finding("VSC206", name.span, f"`{name.text}` is in the key twice",
-                        (Label(found[name.text].span, "first here"),), "remove one of them",
+                        (Label(key[name.text].span, "first here"),), "remove one of them",
                         _without(source.key, name))
             )  # fmt: skip
         else:
-            found[name.text] = name
+            key[name.text] = name
             if (problem := key_type_problem(column.type.type)) is not None:
                 findings.append(
                     Finding("VSC205", name.span, f"`{name.text}` cannot be a key: {problem}",
@@ -73,7 +73,7 @@ def declared_key(source: syntax.SourceDecl) -> tuple[tuple[str, ...], list[Findi
         findings.append(
             Finding("VSC210", source.name.span, f"the table `{source.name.text}` has no key", (), "add `key COLUMN`")
         )
-    return tuple(found), findings
+    return tuple(key), findings
 
 
 def _without(names: Sequence[syntax.Name], one: syntax.Name) -> Fix:

@@ -199,37 +199,37 @@ def _misplaced_in_join(kinds: Kinds, join: syntax.Join) -> list[Finding]:
     form = join_form(kinds, join)
     if form == "stream-stream":
         return _misplaced_with_within(join)
-    found: list[Finding] = []
+    wrong: list[Finding] = []
     if join.within is not None:
-        found.append(_misplaced(join.within.span, "only a join of two streams has `within`",
+        wrong.append(_misplaced(join.within.span, "only a join of two streams has `within`",
                                 "remove the clause: a table's row meets records of any time"))  # fmt: skip
     if form != "stream-table":
-        found.extend(
+        wrong.extend(
             _misplaced(part.alias.span, "the result keeps the key of the left input: `on` cannot rename columns here",
                        f"remove {code(f'as {named(part.alias.text)}')}")
             for part in join.on if part.alias is not None
         )  # fmt: skip
     if form == "table-table":
         if join.grace is not None:
-            found.append(_misplaced(join.grace.span, "a join of two tables has no `grace`: it does not wait",
+            wrong.append(_misplaced(join.grace.span, "a join of two tables has no `grace`: it does not wait",
                                     "remove the `grace` clause"))  # fmt: skip
         if join.mode == "outer" and join.on:
-            found.append(_misplaced(join.mode_span, "an `outer` join uses the key of both tables, without `on`",
+            wrong.append(_misplaced(join.mode_span, "an `outer` join uses the key of both tables, without `on`",
                                     "write `left join`, or leave out `on`"))  # fmt: skip
-        return found
+        return wrong
     if join.mode == "outer":
-        found.append(_misplaced(join.mode_span, "a join of a stream with a table cannot be `outer`: the stream side is "
+        wrong.append(_misplaced(join.mode_span, "a join of a stream with a table cannot be `outer`: the stream side is "
                                 "always there", "write `left join`: it keeps every record of the stream"))  # fmt: skip
     if join.materialize is not None:
-        found.append(_no_store(join.materialize))
+        wrong.append(_no_store(join.materialize))
     if form == "stream-global":
         if join.grace is not None:
-            found.append(_misplaced(join.grace.span, "a join with a global table has no `grace`: it keeps no history",
+            wrong.append(_misplaced(join.grace.span, "a join with a global table has no `grace`: it keeps no history",
                                     "remove the `grace` clause"))  # fmt: skip
         if not join.on:
-            found.append(_misplaced(join.right.span, "a join with a global table needs `on`",
+            wrong.append(_misplaced(join.right.span, "a join with a global table needs `on`",
                                     f"write {code(f'with {named(join.right.name.text)} on ...')}"))  # fmt: skip
-    return found
+    return wrong
 
 
 def _misplaced_with_within(join: syntax.Join) -> list[Finding]:

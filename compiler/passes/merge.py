@@ -53,16 +53,16 @@ def _difference(name: str, schema: Schema, head: str, wanted: Schema) -> tuple[s
         items = [_key_item(column, type, schema) for column, type in wanted_key]
         rekey = f"rekey {named(name)} by {', '.join(items)}"
         return message, f"give it the same key: {code(rekey)}"
-    found, columns = ({c.name: c.type for c in s.value} for s in (schema, wanted))
-    extra = [column for column in found if column not in columns]
-    missing = [column for column in columns if column not in found]
-    other = [column for column in columns if column in found and columns[column] != found[column]]
+    own, columns = ({c.name: c.type for c in s.value} for s in (schema, wanted))
+    extra = [column for column in own if column not in columns]
+    missing = [column for column in columns if column not in own]
+    other = [column for column in columns if column in own and columns[column] != own[column]]
     if not (extra or missing or other):
         return None
     told = [f"`{name}` lacks {_names(missing)}"] * bool(missing)
     told += [f"`{head}` lacks {_names(extra)}, which `{name}` has"] * bool(extra)
     told += [
-        f"`{column}` is {article(found[column])} in `{name}` and {article(columns[column])} in `{head}`"
+        f"`{column}` is {article(own[column])} in `{name}` and {article(columns[column])} in `{head}`"
         for column in other[:_MOST]
     ]
     star = f"* except ({', '.join(map(named, (*extra, *other)))})" if extra or other else "*"

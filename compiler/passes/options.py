@@ -119,25 +119,25 @@ def _wrong_value(option: syntax.Option, spec: OptionSpec, codes: OptionCodes) ->
         return None
     if isinstance(value, syntax.Duration):
         return too_long(value, code) if spec.type.startswith("duration") else _not_a(option, spec, code)
-    found = value.value
-    if spec.type == "duration or none" and found in (None, "none"):
+    literal = value.value
+    if spec.type == "duration or none" and literal in (None, "none"):
         return None
-    if spec.type == "string" and isinstance(found, str):
-        if not spec.choices or found in spec.choices or (codes.variables and "${" in found):
+    if spec.type == "string" and isinstance(literal, str):
+        if not spec.choices or literal in spec.choices or (codes.variables and "${" in literal):
             return None
-        near = nearest(found, spec.choices)
+        near = nearest(literal, spec.choices)
         known = ", ".join(f"'{choice}'" for choice in spec.choices)
         action = f"write '{near}'" if near is not None else f"use one of {known}"
-        sure = misspelt(found, spec.choices)
+        sure = misspelt(literal, spec.choices)
         fix = None if sure is None else Fix(value.span, f"'{sure}'")
-        return Finding(code, value.span, f"`{name}` cannot be '{found}'; it is one of {known}", (), action, fix)
-    if spec.type.startswith("whole number") and type(found) is int:
+        return Finding(code, value.span, f"`{name}` cannot be '{literal}'; it is one of {known}", (), action, fix)
+    if spec.type.startswith("whole number") and type(literal) is int:
         return None
-    if spec.type == "whole number or 'any'" and found == "any":
+    if spec.type == "whole number or 'any'" and literal == "any":
         return None
-    if spec.type == "true or false" and type(found) is bool:
+    if spec.type == "true or false" and type(literal) is bool:
         return None
-    if spec.type == "string" and isinstance(found, str):
+    if spec.type == "string" and isinstance(literal, str):
         return None
     return _not_a(option, spec, code)
 

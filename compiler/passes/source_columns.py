@@ -55,21 +55,21 @@ def _timestamp(source: SourceFile, expr: syntax.Expression, scope: Scope) -> tup
     typed = type_expression(expr, scope)
     if typed.expr is None:
         return None, list(typed.findings)
-    text, found = source.slice(expr.span), typed.expr.type
-    if found in (TINYINT, SMALLINT, INT) and not isinstance(typed.expr, expressions.Literal):
+    text, time_type = source.slice(expr.span), typed.expr.type
+    if time_type in (TINYINT, SMALLINT, INT) and not isinstance(typed.expr, expressions.Literal):
         match expr:
             case syntax.Chain(part, (syntax.Link(op="*", operand=syntax.Literal()),)):
                 pass
             case part:
                 pass
         seconds = source.slice(part.span)
-        message = f"event time must be a timestamp or a bigint of milliseconds, which {article(found)} cannot hold"
+        message = f"event time must be a timestamp or a bigint of milliseconds, which {article(time_type)} cannot hold"
         form = f"timestamp cast({seconds} as bigint) * 1000"
         help = f"if {code(seconds)} is in seconds, write {code(form)}"
         return None, [Finding("VSC402", expr.span, message, (), help)]
-    fitting = typed.expr if found == TIMESTAMP else coerce(typed.expr, BIGINT)
+    fitting = typed.expr if time_type == TIMESTAMP else coerce(typed.expr, BIGINT)
     if fitting is not None:
         return Item("timestamp", fitting, text), []
-    message = f"event time must be a timestamp or a bigint of milliseconds, not {article(found)}"
+    message = f"event time must be a timestamp or a bigint of milliseconds, not {article(time_type)}"
     help = f"write {code(f'cast({text} as timestamp)')}, or choose another column"
     return None, [Finding("VSC402", expr.span, message, (), help)]

@@ -131,19 +131,19 @@ def _bad_length(option: syntax.Option) -> Finding | None:
 
 
 def _implied(topology: Topology, kinds: Kinds, clauses: Mapping[str, Clause]) -> frozenset[str]:
-    found: set[str] = set()
+    stored: set[str] = set()
     for name in kinds:
         declaration = topology.nodes[name]
         if isinstance(declaration, syntax.SourceDecl):
             if declaration.kind == "global table":
-                found.add(name)
+                stored.add(name)
             continue
         if isinstance(declaration.operation, syntax.Aggregate):
-            found.add(name)
+            stored.add(name)
         for read in _looked_into(declaration.operation, kinds):
             needs_before = kinds[name] == "table" and not _only_looked_up(declaration.operation, read)
-            found.update(_stored_behind(topology, kinds, read.name.text, clauses, needs_before))
-    return frozenset(found - clauses.keys())
+            stored.update(_stored_behind(topology, kinds, read.name.text, clauses, needs_before))
+    return frozenset(stored - clauses.keys())
 
 
 def _looked_into(operation: syntax.Operation, kinds: Kinds) -> tuple[syntax.Input, ...]:

@@ -34,7 +34,7 @@ def read_bounds(join: syntax.Join) -> tuple[Bounds | None, list[Finding]]:
     assert within is not None
     if within.duration is not None:
         sides: Mapping[str, syntax.Duration] = {"before": within.duration, "after": within.duration}
-        findings = [found] if (found := too_long(within.duration, "VSC125")) is not None else []
+        findings = [problem] if (problem := too_long(within.duration, "VSC125")) is not None else []
     else:
         options, findings = read_options(within.sides, WITHIN_OPTIONS, "`within`", CLAUSE)
         findings += [
@@ -49,7 +49,7 @@ def read_bounds(join: syntax.Join) -> tuple[Bounds | None, list[Finding]]:
         ]  # fmt: skip
     grace = 0
     if join.grace is not None and isinstance(join.grace.duration, syntax.Duration):
-        findings += [found] if (found := too_long(join.grace.duration, "VSC125")) is not None else []
+        findings += [problem] if (problem := too_long(join.grace.duration, "VSC125")) is not None else []
         grace = join.grace.duration.milliseconds
     if findings or len(sides) < len(WITHIN_OPTIONS):
         return None, findings

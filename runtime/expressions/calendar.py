@@ -131,15 +131,15 @@ def pattern_reader(pattern: str) -> Callable[[str], int | None]:
         match = regex.fullmatch(text)
         if match is None:
             return None
-        found = match.groupdict()
-        hour, month = found.get("H"), found.get("M")
-        if "h" in found:
-            if not 1 <= int(found["h"]) <= 12:
+        fields = match.groupdict()
+        hour, month = fields.get("H"), fields.get("M")
+        if "h" in fields:
+            if not 1 <= int(fields["h"]) <= 12:
                 return None
-            hour = str(int(found["h"]) % 12 + 12 * _HALVES.index(found["a"].upper()))
+            hour = str(int(fields["h"]) % 12 + 12 * _HALVES.index(fields["a"].upper()))
         month = str(_MONTH_OF[month.upper()]) if month and month.isalpha() else month
-        day, time = (found.get("y"), month, found.get("d")), (hour, *map(found.get, "msS"))
-        return _instant(day, time, (found.get("X") or "").upper())
+        day, time = (fields.get("y"), month, fields.get("d")), (hour, *map(fields.get, "msS"))
+        return _instant(day, time, (fields.get("X") or "").upper())
 
     return read
 

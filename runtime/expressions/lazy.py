@@ -63,16 +63,16 @@ def _logic_row(call: Call, args: Sequence[Argument]) -> Argument:
 def _logic_column(columns: Columns, call: Call) -> pa.Array:
     decisive = call.function == "or"
     combine = pc.or_kleene if decisive else pc.and_kleene
-    found = columns.array(call.args[0])
+    result = columns.array(call.args[0])
     for arg in call.args[1:]:
         if never_fails(arg):
-            found = combine(found, columns.array(arg))
+            result = combine(result, columns.array(arg))
             continue
-        decided = true_rows(pc.equal(found, decisive))
+        decided = true_rows(pc.equal(result, decisive))
         rest, done = np.flatnonzero(~decided), np.flatnonzero(decided)
-        asked = combine(found.take(pa.array(rest)), columns.some(arg, rest))
-        found = _scattered([asked, found.take(pa.array(done))], [rest, done])
-    return found
+        asked = combine(result.take(pa.array(rest)), columns.some(arg, rest))
+        result = _scattered([asked, result.take(pa.array(done))], [rest, done])
+    return result
 
 
 def _in_row(call: Call, args: Sequence[Argument]) -> Argument:

@@ -102,19 +102,19 @@ class _Answer(Step):
 
         looks = np.isin(instruction, _LOOKS)
         asking = subscriptions.select(looks)
-        found = self._look_up(asking)
-        self._site.kept(asking, found.failed)  # counts; a row that cannot be computed counts as missing
+        looked_up = self._look_up(asking)
+        self._site.kept(asking, looked_up.failed)  # counts; a row that cannot be computed counts as missing
         answers = _Answers.concat(
-            self._to_subscriptions(subscriptions, instruction, looks, found, lefts),
-            self._to_changes(changes, came, len(subscriptions), operations, lefts, len(found.present)),
+            self._to_subscriptions(subscriptions, instruction, looks, looked_up, lefts),
+            self._to_changes(changes, came, len(subscriptions), operations, lefts, len(looked_up.present)),
         )
         left_keys = lefts.keys
         rank, arrival = ranks(pa.array(left_keys.encoded, pa.binary())), np.concatenate([asked, came])
         answers = answers.take(np.lexsort((rank[left_keys.split(answers.pair)[1]], arrival[answers.event])))
         keys = left_keys.columns(left_keys.split(answers.pair)[1])
         # the right rows: those that the batch's subscriptions find, then its changes
-        right = stacked((*asking.keys, *found.values), changes.columns)
-        results = self._results(answers, keys, lefts, right, np.concatenate([found.time, changes.time]))
+        right = stacked((*asking.keys, *looked_up.values), changes.columns)
+        results = self._results(answers, keys, lefts, right, np.concatenate([looked_up.time, changes.time]))
         changed = np.flatnonzero(numbers & UNCHANGED == 0)
         void = voided(self._site.batch.roots(events), arrival, answers.pair, answers.event, pair[changed], changed)
         at, space = self._site.give(events.take(answers.event), turns(answers.event)), KeySpace(self._left_codec)

@@ -39,7 +39,7 @@ def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
 
 def askers(plan: Plan, stage: Stage) -> dict[str, frozenset[str]]:
     """By node with a store, the nodes of `stage` that may look into it, also through tables without a store."""
-    found: dict[str, frozenset[str]] = {}
+    by_store: dict[str, frozenset[str]] = {}
     nodes = {node.name: node for node in plan.nodes}
     for name in stage.nodes:
         inputs = nodes[name].inputs
@@ -47,10 +47,10 @@ def askers(plan: Plan, stage: Stage) -> dict[str, frozenset[str]]:
         while asked:
             node = nodes[asked.pop()]
             if node.store is not None:
-                found[node.name] = found.get(node.name, frozenset()) | {name}
+                by_store[node.name] = by_store.get(node.name, frozenset()) | {name}
             elif node.name in stage.nodes:
                 asked += node.inputs
-    return found
+    return by_store
 
 
 def entrances(plan: Plan, stage: Stage) -> list[str]:

@@ -25,17 +25,17 @@ class _StreamGlobalJoin(Step):
 
     def process(self, flow: Flow) -> Flow:
         site, flow = self._site, self._site.with_value(flow)
-        found = self._on.over(flow)
-        kept = site.kept(flow, found.failed)
-        null = null_rows(found.columns, len(flow)) & kept
+        by = self._on.over(flow)
+        kept = site.kept(flow, by.failed)
+        null = null_rows(by.columns, len(flow)) & kept
         there = kept & ~null
-        keys, asking = chosen(found.columns, there), flow.select(there)
+        keys, asking = chosen(by.columns, there), flow.select(there)
         number = site.spaces.of(site.inputs[1]).columns(keys, len(asking))
         joined = self._join.joined(asking, replace(asking, key=number, keys=keys))
         if not self._left:
             site.lose(Dropped.NULL_JOIN_KEY, flow, null)
             return joined
-        return self._join.with_alone(joined, flow, found.columns, null)
+        return self._join.with_alone(joined, flow, by.columns, null)
 
 
 OPERATOR = Operator(_StreamGlobalJoin)

@@ -137,20 +137,20 @@ def packed_each(before: Sequence[bytes | None], starts: Int64s, times: Int64s, r
     data, bounds = memoryview(rows.buffers()[2] or b""), np.append(starts, len(rows))
     heads = np.empty(len(rows), dtype=_HEAD)
     heads["time"], heads["end"] = times, offsets[1:] - np.repeat(offsets[starts], np.diff(bounds))
-    said, found = memoryview(heads.tobytes()), []
+    said, values = memoryview(heads.tobytes()), []
     every = zip(before, bounds.tolist(), bounds[1:].tolist(), offsets[bounds].tolist(), strict=False)
     ends = offsets[bounds[1:]].tolist()
     for (there, first, last, low), high in zip(every, ends, strict=True):
         if there is None:
             said_here = said[first * _HEAD.itemsize : last * _HEAD.itemsize]
-            found.append(b"".join((_COUNT.pack(last - first), said_here, data[low:high])))
+            values.append(b"".join((_COUNT.pack(last - first), said_here, data[low:high])))
             continue
         known, known_heads, body = _parts(there)
         behind_it = heads[first:last].copy()
         behind_it["end"] += len(body)
         count = _COUNT.pack(known + last - first)
-        found.append(b"".join((count, known_heads, behind_it.tobytes(), body, data[low:high])))
-    return found
+        values.append(b"".join((count, known_heads, behind_it.tobytes(), body, data[low:high])))
+    return values
 
 
 def records_in(value: bytes) -> int:

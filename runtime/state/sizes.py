@@ -34,7 +34,7 @@ Sizes = dict[bytes, tuple[int, int]]
 def updated_sizes(kv: OverlayKV, base: OrderedKV) -> Sizes:
     """The sums after the writes of `kv` above `base`; writes them to `kv` if anything has changed there."""
     before = base.get(KEY)
-    found = _Sums(_counted(base.scan(b"", None)) if before is None else _decoded(before))
+    sums = _Sums(_counted(base.scan(b"", None)) if before is None else _decoded(before))
     rows, ranges = kv.changes()
     step = len(rows) // SAMPLE + 1
     keys = list(islice(rows, 0, None, step))
@@ -43,12 +43,12 @@ def updated_sizes(kv: OverlayKV, base: OrderedKV) -> Sizes:
     for key, old in _before(keys, base):
         at = bisect_right(starts, key) - 1
         hidden = at >= 0 and key < ranges[at][1]  # it is counted with its range
-        found.change(key, None if hidden else old, rows[key], weight)
+        sums.change(key, None if hidden else old, rows[key], weight)
     some = ranges[:: len(ranges) // SAMPLE + 1]
     for start, end in some:
         for key, old in islice(base.scan(start, end), _RANGE_ROWS):
-            found.change(key, old, None, len(ranges) / len(some))
-    sizes = found.sizes()
+            sums.change(key, old, None, len(ranges) / len(some))
+    sizes = sums.sizes()
     if rows or ranges:
         kv.write([(KEY, json.dumps({root.hex(): size for root, size in sorted(sizes.items())}).encode())])
     return sizes

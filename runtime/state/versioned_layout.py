@@ -209,13 +209,13 @@ def _recoded(letter: bytes, value: bytes, recode: Recode) -> bytes:
 
 def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
     """Takes the highest stream time; what the others hold behind it is dropped from then on."""
-    found = [decode_meta(meta) for meta in metas]
-    limits = {(meta.retention, meta.grace) for meta in found}
-    first = max(found, key=lambda meta: meta.observed)
+    decoded = [decode_meta(meta) for meta in metas]
+    limits = {(meta.retention, meta.grace) for meta in decoded}
+    first = max(decoded, key=lambda meta: meta.observed)
     if len(limits) > 1:
-        found = [meta.adopted(first.retention, first.grace) for meta in found]
-    observed, dropped = first.observed, min(meta.dropped for meta in found)
-    sweeping, floor = any(meta.sweeping for meta in found), max(meta.floor for meta in found)
+        decoded = [meta.adopted(first.retention, first.grace) for meta in decoded]
+    observed, dropped = first.observed, min(meta.dropped for meta in decoded)
+    sweeping, floor = any(meta.sweeping for meta in decoded), max(meta.floor for meta in decoded)
     return encode_meta(Meta(first.retention, first.grace, observed, dropped, sweeping, floor))
 
 

@@ -66,13 +66,13 @@ def get_many(
     newest[known.key[known.newest]] = known.times[known.newest]
     at = _last_not_after(known, index, asked)
     at[asked < np.minimum(limit, newest[index])] = _TOO_OLD
-    found = known.take(at[at >= 0])
-    until = found.valid_to.astype(object)
-    until[found.valid_to == NEVER] = None
-    values = compose([found.values], found.element, found.deleted).to_pylist()
+    answered = known.take(at[at >= 0])
+    until = answered.valid_to.astype(object)
+    until[answered.valid_to == NEVER] = None
+    values = compose([answered.values], answered.element, answered.deleted).to_pylist()
     records: list[VersionedRecord | Miss]
-    records = list(map(VersionedRecord, values, found.times.tolist(), until.tolist()))
-    for place in np.flatnonzero(found.deleted).tolist():
+    records = list(map(VersionedRecord, values, answered.times.tolist(), until.tolist()))
+    for place in np.flatnonzero(answered.deleted).tolist():
         records[place] = Miss.TOMBSTONE
     if len(records) == len(at):
         return records
@@ -130,8 +130,8 @@ def _load(kv: OrderedKV, rows: RowKeys, horizon: int, keys: Sequence[bytes], sta
     """Fetch each key's head, and the chunks that may hold versions valid within ``[start, end]`` of that key."""
     fetched = kv.get_many([rows.head + key for key in keys])
     owner = np.fromiter((i for i, row in enumerate(fetched) if row is not None), np.int64)
-    found = [row for row in fetched if row is not None]
-    heads = decode_blocks(found)
+    stored = [row for row in fetched if row is not None]
+    heads = decode_blocks(stored)
     first = heads.times[heads.ends - heads.counts]
     behind = np.flatnonzero((heads.directories > 0) & (start[owner] < first) & (start[owner] <= end[owner]))
     upper = np.full(len(owner), NEVER, np.int64)
@@ -147,7 +147,7 @@ def _load(kv: OrderedKV, rows: RowKeys, horizon: int, keys: Sequence[bytes], sta
         wanted += [(mine, chunk) for chunk in directory[low:high]]
     chunks = chunk_rows(kv, [rows.chunk_key(chunk, keys[mine]) for mine, chunk in wanted])
     owners, uppers = np.array(wanted, np.int64).reshape(-1, 2).T
-    return _arranged(decode_blocks(chunks + found), np.append(owners, owner), np.append(uppers, upper))
+    return _arranged(decode_blocks(chunks + stored), np.append(owners, owner), np.append(uppers, upper))
 
 
 def _arranged(blocks: Blocks, owner: Ints, upper: Ints) -> _Known:

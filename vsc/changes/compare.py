@@ -199,17 +199,17 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
 
 def _paired_sinks(nodes: Nodes, old: Plan, new: Plan) -> dict[str, Sink]:
     """By the id of a sink of `new`, the one of `old` that wrote to the same place, of the same node if possible."""
-    found: dict[str, Sink] = {}
+    pairs: dict[str, Sink] = {}
     left = list(old.sinks)
     for of_node in (True, False):
-        for sink in (one for one in new.sinks if one.id not in found):
+        for sink in (one for one in new.sinks if one.id not in pairs):
             before, at = nodes.pairs.get(sink.node), place(sink.connector)
             there = (one for one in left if place(one.connector) == at and (of_node or any(at[1:])))
             was = next((one for one in there if not of_node or (before is not None and one.node == before.name)), None)
             if was is not None:
-                found[sink.id] = was
+                pairs[sink.id] = was
                 left.remove(was)
-    return found
+    return pairs
 
 
 def _judged(kind: str, name: str, was: str, at: tuple[Node, int], meaning: Meaning, bounds: Sequence[str],

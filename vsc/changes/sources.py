@@ -18,20 +18,20 @@ _PLACES = ("path", "topic", "table")
 
 def paired_sources(old: Plan, new: Plan) -> dict[str, Node]:
     """By the name of a source of `new`, the source of `old` that it continues, if there is one."""
-    found: dict[str, Node] = {}
+    pairs: dict[str, Node] = {}
     left = list(old.sources)
     for fits in _BY_PLACE:
-        _pair(new.sources, left, found, fits)
-    _pair(new.sources, left, found, lambda was, now: was.name == now.name)
-    for node in (one for one in new.sources if one.name not in found):
+        _pair(new.sources, left, pairs, fits)
+    _pair(new.sources, left, pairs, lambda was, now: was.name == now.name)
+    for node in (one for one in new.sources if one.name not in pairs):
         near = [was for was in left if _declared_alike(was, node) and was.schema == node.schema]
         there = [was for was in near if was.source.connector == node.source.connector]
         grown = [was for was in left if was.source.connector == node.source.connector and _grown(was, node)]
         one = next(iter(there), None) or _only(near) or _only(grown)
         if one is not None:
-            found[node.name] = one
+            pairs[node.name] = one
             left.remove(one)
-    return found
+    return pairs
 
 
 def _only(found: list[Node]) -> Node | None:

@@ -121,18 +121,18 @@ def _entities(columns: dict[str, Hashes], times: Hashes | None, rows: int) -> li
     with corrections."""
     nearly: list[Entity] = []
     for size in range(1, _LARGEST + 1):
-        found = []
+        of_size = []
         for names in combinations(list(columns)[:_TRIED], size):
             key = _mixed([columns[name] for name in names])
             values = len(np.unique(key))
             if values == rows or all(map(_is_no_thing, names)):
                 continue
             shared = rows - len(np.unique(_mixed([key, times]))) if times is not None else 0
-            found.append(Entity(names, values, shared))
-        exact = [entity for entity in found if not entity.shared]
+            of_size.append(Entity(names, values, shared))
+        exact = [entity for entity in of_size if not entity.shared]
         if exact:
             return exact[:_SHOWN]
-        nearly += found
+        nearly += of_size
     for most in _SHARED:
         if few := [entity for entity in nearly if entity.shared <= most * rows]:
             return sorted(few, key=lambda entity: (len(entity.columns), entity.shared))[:_SHOWN]

@@ -67,16 +67,16 @@ def _event_time(survey: Survey) -> dict[str, Any] | None:
 
 
 def _disorder(survey: Survey) -> dict[str, Any] | None:
-    found = survey.profile.lateness
-    if found is None:
+    lateness = survey.profile.lateness
+    if lateness is None:
         return None
     return {
-        "rows": found.rows,
-        "late": found.late,
-        "late_in_file": found.late_in_file,
-        "median_ms": found.median,
-        "p99_ms": found.most,
-        "max_ms": found.longest,
-        "covers_99": duration(roomy(found.covers_most)) if found.covers_most else None,
-        "covers_all": duration(roomy(found.longest)) if found.longest else None,
+        "rows": lateness.rows,
+        "late": lateness.late,
+        "late_in_file": lateness.late_in_file,
+        "median_ms": lateness.median,
+        "p99_ms": lateness.most,
+        "max_ms": lateness.longest,
+        "covers_99": duration(roomy(lateness.covers_most)) if lateness.covers_most else None,
+        "covers_all": duration(roomy(lateness.longest)) if lateness.longest else None,
     }

@@ -84,8 +84,8 @@ def _key(survey: Survey, wanted: tuple[str, ...], kind: Kind) -> tuple[str, ...]
     if keys.repeats is not None and kind == "stream":
         ids.append((keys.repeats.column,))
     entities = [entity.columns for entity in keys.entities if kind == "table" or len(entity.columns) == 1]
-    found = [*ids, *entities, *(keys.unique if kind == "table" else ())]
-    if not found and kind == "table":
+    candidates = [*ids, *entities, *(keys.unique if kind == "table" else ())]
+    if not candidates and kind == "table":
         if (path := changed_key(survey.columns)) is not None:
             raise InspectError(
                 f"{survey.found.path} holds change events, whose rows are in `before` and `after`",
@@ -94,7 +94,7 @@ def _key(survey: Survey, wanted: tuple[str, ...], kind: Kind) -> tuple[str, ...]
         raise InspectError(
             f"{survey.found.path}: no columns were found that say what a row is about", "name them with --key"
         )
-    return found[0] if found else ()
+    return candidates[0] if candidates else ()
 
 
 def _is_id(names: tuple[str, ...], columns: Mapping[str, DataColumn]) -> bool:
@@ -178,23 +178,23 @@ def _time_words(survey: Survey) -> Iterator[str]:
 
 
 def _disorder_words(survey: Survey) -> Iterator[str]:
-    found = survey.profile.lateness
-    if found is None or not found.rows:
+    lateness = survey.profile.lateness
+    if lateness is None or not lateness.rows:
         return
-    if not found.late:
+    if not lateness.late:
         yield "Disorder: none, rows come in order of event time."
         return
-    yield f"Disorder: {share(found.late, found.rows)} of the rows come after a newer one."
-    median, most, longest = map(rounded_duration, (found.median, found.most, found.longest))
-    if found.median == found.longest:
+    yield f"Disorder: {share(lateness.late, lateness.rows)} of the rows come after a newer one."
+    median, most, longest = map(rounded_duration, (lateness.median, lateness.most, lateness.longest))
+    if lateness.median == lateness.longest:
         yield f"  They are {longest} late."
     else:
         yield f"  They are {median} late in the middle, {most} for 99 % of them, {longest} at most."
-    enough, all = duration(roomy(found.covers_most)), duration(roomy(found.longest))
-    first = f"{enough} covers 99 % of all rows, " if found.covers_most and enough != all else ""
+    enough, all = duration(roomy(lateness.covers_most)), duration(roomy(lateness.longest))
+    first = f"{enough} covers 99 % of all rows, " if lateness.covers_most and enough != all else ""
     yield f"  A retention or grace of {first}{all} covers all."
-    if len(survey.sample.files) > 1 and found.late_in_file < found.late:
-        inside = share(found.late_in_file, found.rows) if found.late_in_file else "none"
+    if len(survey.sample.files) > 1 and lateness.late_in_file < lateness.late:
+        inside = share(lateness.late_in_file, lateness.rows) if lateness.late_in_file else "none"
         yield f"  Within their own file: {inside}. Files overlap in time, in the order of reading."
 
 
@@ -217,14 +217,14 @@ def _key_words(survey: Survey) -> Iterator[str]:
 def _repeat_words(survey: Survey, name: str, key: tuple[str, ...]) -> Iterator[str]:
     """That an id comes more than once, and what drops the repeats."""
     keys, late = survey.profile.keys, survey.profile.lateness
-    if (found := keys.repeats) is None:
+    if (repeats := keys.repeats) is None:
         return
-    column, longest = written(found.column), 0 if late is None else late.longest
-    apart = "" if not found.span else f", up to {rounded_duration(found.span)} after the first"
-    unique = share(keys.rows - found.rows, keys.rows)
-    yield f"Repeats: {column} is {unique} unique; {counted(found.rows, 'row')} repeat one that came before{apart}."
-    by = "" if key == (found.column,) else f" by {column}"
-    within = duration(roomy(max((found.span or 0) + 1, longest)))
+    column, longest = written(repeats.column), 0 if late is None else late.longest
+    apart = "" if not repeats.span else f", up to {rounded_duration(repeats.span)} after the first"
+    unique = share(keys.rows - repeats.rows, keys.rows)
+    yield f"Repeats: {column} is {unique} unique; {counted(repeats.rows, 'row')} repeat one that came before{apart}."
+    by = "" if key == (repeats.column,) else f" by {column}"
+    within = duration(roomy(max((repeats.span or 0) + 1, longest)))
     yield f"  If they are the same event again, `distinct {written(name)}{by} within {within}` drops them."
     if longest:
         late_by = rounded_duration(longest)

@@ -187,14 +187,14 @@ class _Parser:
                 return sign, least, 1
         if self._next() != "{":
             return "", 1, 1
-        found = _REPEAT.match(self.pattern, self.at)
-        if found is None:
+        repeat = _REPEAT.match(self.pattern, self.at)
+        if repeat is None:
             raise _unlike("a `{` that is not `{n}`, `{n,}` or `{n,m}`", "write `\\{` for the character")
-        self.at = found.end()
-        least, most = int(found[1]), int(found[3] or found[1])
+        self.at = repeat.end()
+        least, most = int(repeat[1]), int(repeat[3] or repeat[1])
         if most < least:
-            raise _unlike(f"`{found[0]}`", "write the smaller number first")
-        return found[0], least, max(most, 1)
+            raise _unlike(f"`{repeat[0]}`", "write the smaller number first")
+        return repeat[0], least, max(most, 1)
 
     def _atom(self) -> tuple[_Part, bool]:
         """The next part, and whether it is a place rather than characters."""

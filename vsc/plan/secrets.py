@@ -54,12 +54,12 @@ def is_secret(name: str) -> bool:
 
 def instead_of_secret(text: str) -> str | None:
     """What to write, with a variable, for the secret inside the value of an option; None if there is none."""
-    if (found := _PARAMETER.search(text)) is not None:
-        return f"{found[1]}=${{{found[1]}}}"
-    if (found := _LOGIN.search(text)) is not None:
-        return f"{found[1]}={found[2]}${{{found[1]}}}{found[2]}"
-    if (found := _USER.search(text)) is not None:
-        return f"{found[1]}{found[2]}:${{password}}@"
+    if (match := _PARAMETER.search(text)) is not None:
+        return f"{match[1]}=${{{match[1]}}}"
+    if (match := _LOGIN.search(text)) is not None:
+        return f"{match[1]}={match[2]}${{{match[1]}}}{match[2]}"
+    if (match := _USER.search(text)) is not None:
+        return f"{match[1]}{match[2]}:${{password}}@"
     return None
 
 

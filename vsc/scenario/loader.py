@@ -49,16 +49,16 @@ def load(path: str, text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> 
     document, fields = _open(path, text)
     topology = _Topology(document, fields["topology"])
     shared = {**variables, **_variables(document, fields.get("variables"))}
-    found: dict[str, Scenario] = {}
+    by_name: dict[str, Scenario] = {}
     for node in document.sequence(fields["scenarios"], "`scenarios`"):
         scenario = _scenario(document, node, topology, shared)
-        if scenario.name in found:
-            line = found[scenario.name].position.line
+        if scenario.name in by_name:
+            line = by_name[scenario.name].position.line
             raise document.error(node, f"there already is a scenario `{scenario.name}`, on line {line}")
-        found[scenario.name] = scenario
-    if not found:
+        by_name[scenario.name] = scenario
+    if not by_name:
         raise document.error(fields["scenarios"], "there is no scenario in the file")
-    return ScenarioFile(path, tuple(found.values()))
+    return ScenarioFile(path, tuple(by_name.values()))
 
 
 def topology_path(path: str, text: str) -> Path:

@@ -115,7 +115,7 @@ class Joining(Step):
     ) -> tuple[tuple[Int64s, Int64s], list[int]]:
         """By side, the time up to which its records are found no more: ahead of each event, and in the end."""
         state, span = self._state, self._operation.span
-        found, ends = [], []
+        limits, ends = [], []
         for side, arrival in enumerate(arrivals):
             times = np.full(len(events) + 1, -1, dtype=np.int64)
             times[0], times[arrival + 1] = state.newest[side], events.time[arrival]
@@ -125,9 +125,9 @@ class Joining(Step):
                 limit, end = newest[:-1] - span, int(newest[-1]) - span
             else:  # whoever is not late finds all
                 limit, end = timing.clock - span - 1, timing.kept - span - 1
-            found.append(np.maximum(limit, state.floor[side] - 1))
+            limits.append(np.maximum(limit, state.floor[side] - 1))
             ends.append(max(end + 1, state.floor[side]))
-        return (found[0], found[1]), ends
+        return (limits[0], limits[1]), ends
 
     def _held(self, side: int, timing: Timing) -> Held:
         """The records of a side that wait and are due in this batch."""

@@ -41,16 +41,16 @@ def behind_held(behind: Lookup, hidden: Callable[[Flow], Hidden]) -> Lookup:
     """The look-up into a `suppress`, as if the held changes had not happened yet; `behind` looks into its input."""
 
     def find(flow: Flow) -> TableRows:
-        found, ours = behind(flow), hidden(flow)
+        looked_up, ours = behind(flow), hidden(flow)
         held = ours.held
         if not held.any():
-            return found
+            return looked_up
         count = len(held)
-        columns = stacked(found.values, ours.pool.take(ours.place))
-        missed = np.where(held, np.where(ours.place >= 0, 0, NO_RECORD), found.missed).astype(np.uint8)
+        columns = stacked(looked_up.values, ours.pool.take(ours.place))
+        missed = np.where(held, np.where(ours.place >= 0, 0, NO_RECORD), looked_up.missed).astype(np.uint8)
         places = np.where(missed == 0, np.where(held, count + np.arange(count), np.arange(count)), -1)
-        failed = {row: failure for row, failure in found.failed.items() if not held[row]}
-        return TableRows(missed, np.where(held, _UNKNOWN, found.time), taken(columns, places), failed)
+        failed = {row: failure for row, failure in looked_up.failed.items() if not held[row]}
+        return TableRows(missed, np.where(held, _UNKNOWN, looked_up.time), taken(columns, places), failed)
 
     return find
 

@@ -185,21 +185,21 @@ class _LocalClaim:
     def take(cls, spark: SparkSession, files: Files, reads: bool = False) -> _LocalClaim:
         """Locks; waits briefly for a holder that is ending. Says who has it, unless nothing is to be written."""
         path = Path(files.local(_LOCK))
-        found = cls(spark._jvm, path, reads)
+        held = cls(spark._jvm, path, reads)
         if reads:
             if path.exists():  # else copied without it, or restored: no run uses it
-                found._wait(files.root)
-            return found
+                held._wait(files.root)
+            return held
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink():
             raise CheckpointError(f"{path} is a link, which vsc does not make", "remove it")
-        found._wait(files.root)
+        held._wait(files.root)
         try:
             path.write_text(json.dumps(_me()) + "\n")
         except BaseException:  # a full disk
-            found.release()
+            held.release()
             raise
-        return found
+        return held
 
     def _wait(self, root: str) -> None:
         """Locks as soon as possible."""
@@ -256,18 +256,18 @@ class _BeatingClaim:
     @classmethod
     def take(cls, files: Files) -> _BeatingClaim:
         """Writes a claim, deals with the others', and begins to beat."""
-        found = cls(files)
+        held = cls(files)
         files.make(_CLAIMS)
-        found._write()
-        threading.Thread(target=found._beat, name="vsc-claim", daemon=True).start()
+        held._write()
+        threading.Thread(target=held._beat, name="vsc-claim", daemon=True).start()
         try:
-            found._wait_for_others()
-            found._state = "running"
-            found._write()
+            held._wait_for_others()
+            held._state = "running"
+            held._write()
         except BaseException:
-            found.release()
+            held.release()
             raise
-        return found
+        return held
 
     def check(self) -> None:
         """Whether the claim still stands: a driver that takes this one for dead removes it, and runs."""
@@ -316,17 +316,17 @@ class _BeatingClaim:
             time.sleep(_POLL_SECONDS)
 
     def _others(self) -> dict[str, str]:
-        found = {}
+        claims = {}
         for name in self._files.names(_CLAIMS):
             path = f"{_CLAIMS}/{name}"
             if path == self._name or not name.endswith(".json"):
                 continue
             try:
-                found[path] = self._files.read(path, _MOST)
+                claims[path] = self._files.read(path, _MOST)
             except Exception:  # being written just now, or removed since it was listed
                 if self._files.exists(path):
-                    found[path] = ""
-        return found
+                    claims[path] = ""
+        return claims
 
 
 Claim = _LocalClaim | _BeatingClaim

@@ -156,7 +156,7 @@ class EpochState:
 
     def sizes(self) -> list[StoreSize]:
         """All stores with their sizes."""
-        found: list[StoreSize] = []
+        listed: list[StoreSize] = []
         clocks, sources = NodeClocks(self.plan), self.clocks or _highest(self.kept, self.epoch)
         by_stage: dict[int, list[StoreInfo]] = {}
         for store in stores_of(self.plan):
@@ -170,8 +170,8 @@ class EpochState:
                 lowest = min((r.stream_time for r in parts if r.stream_time is not None), default=None)
                 sizes = tuple(PartSize(r.rows, r.bytes, r.stream_time) for r in parts)
                 shown = clocks.shown(store.node, lowest, sources) if store.has_clock else NO_CLOCK
-                found.append(StoreSize(store, sizes, shown))
-        return found
+                listed.append(StoreSize(store, sizes, shown))
+        return listed
 
     def _partition(self, store: StoreInfo, asked: Question) -> int | None:
         """The only partition that can answer; None: all of them."""

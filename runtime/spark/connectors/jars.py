@@ -134,22 +134,22 @@ def connector_settings(plan: Plan, conf: Mapping[str, str], packages: Sequence[s
     """
     kinds = {node.source.connector.kind for node in plan.sources}
     kinds |= {sink.connector.kind for sink in plan.sinks} - {KAFKA.kind}  # vsc writes to Kafka without Spark's
-    found = dict(conf)
+    settings = dict(conf)
 
     def add(name: str, value: str) -> None:
-        found[name] = f"{found[name]},{value}" if found.get(name) else value
+        settings[name] = f"{settings[name]},{value}" if settings.get(name) else value
 
     for package in (one for one in _ALL if one.kind in kinds):
         for name, value in package.settings.items():
             if name != _EXTENSIONS:
-                found.setdefault(name, value)
-            elif value not in found.get(name, ""):
+                settings.setdefault(name, value)
+            elif value not in settings.get(name, ""):
                 add(name, value)
         in_pyspark = Path(pyspark.__file__).with_name("jars").glob(f"{package.jar}*")
         if not any(package.jar in setting for setting in (*conf.values(), *packages)) and not any(in_pyspark):
             add(_PACKAGES, str(package.coordinates()))
             add(_EXCLUDES, ",".join(package.pyspark_has))
-    return {name: value for name, value in found.items() if conf.get(name) != value}
+    return {name: value for name, value in settings.items() if conf.get(name) != value}
 
 
 def check_session(lake: Package, spark: SparkSession, place: str) -> None:

@@ -121,7 +121,7 @@ class TaskCounters(_Counted):
 
     def row(self) -> WireRow:
         """The counters as a row for the driver."""
-        found: dict[str, Any] = {
+        members: dict[str, Any] = {
             "stage": self.stage,
             "partition": self.partition,
             "metrics": self.metrics.as_dict(),
@@ -135,10 +135,10 @@ class TaskCounters(_Counted):
             "seconds": self.seconds,
         }
         if self.gone_on:
-            found["gone_on"] = self.gone_on
+            members["gone_on"] = self.gone_on
         if self.state is not None:
-            found["state"] = asdict(self.state)
-        return WireRow(CONTROL, "", max(self.partition, 0), json.dumps(found, separators=(",", ":")).encode())
+            members["state"] = asdict(self.state)
+        return WireRow(CONTROL, "", max(self.partition, 0), json.dumps(members, separators=(",", ":")).encode())
 
 
 @dataclass

@@ -133,23 +133,23 @@ class _File:
         cells = self._cells
         where = f"{cells.place}: the header of {unquote(self.path)}"
         try:
-            found = [name.strip() for name in self._read(line, None, []).column_names]
+            header = [name.strip() for name in self._read(line, None, []).column_names]
         except UnicodeDecodeError:
             raise SourceError(f"{where} is not UTF-8 text", "convert the file to UTF-8") from None
         declared = [column.name for column in cells.columns]
         for name in declared:
-            if found.count(name) > 1:
+            if header.count(name) > 1:
                 raise SourceError(f"{where} names {name!r} more than once")
-        if len(found) == 1 and found[0] not in declared:
-            counts = {one: found[0].count(one) for one in _SEPARATORS if one != cells.dialect.separator}
+        if len(header) == 1 and header[0] not in declared:
+            counts = {one: header[0].count(one) for one in _SEPARATORS if one != cells.dialect.separator}
             other = max(counts, key=lambda one: counts[one])
             if counts[other]:
                 raise SourceError(
-                    f"{where} is the single cell {found[0]!r}: its columns seem to be separated by {other!r}, "
+                    f"{where} is the single cell {header[0]!r}: its columns seem to be separated by {other!r}, "
                     f"not by {cells.dialect.separator!r}",
                     f"write 'sep' = '{_SEPARATORS[other]}' among the options of the source",
                 )
-        return found
+        return header
 
     def _parsed(self, data: bytes) -> pa.RecordBatch:
         assert self.header is not None

@@ -44,9 +44,9 @@ _MOST = 12
 
 def read_error(text: str, reason: str) -> SourceError | None:
     """What the text of Spark's error says of a file; None if it is about none. `reason` is its innermost line."""
-    found = _FILE.search(text) or _FOOTER.search(text)
-    where = "a file" if found is None else f"the file {found.group(1)}"
-    schema = None if found is None else _schema(found.group(1))
+    file = _FILE.search(text) or _FOOTER.search(text)
+    where = "a file" if file is None else f"the file {file.group(1)}"
+    schema = None if file is None else _schema(file.group(1))
     types = _MISMATCH.search(text)
     if types is not None:
         column, wanted, physical = (group.strip("[]") for group in types.groups())
@@ -59,9 +59,9 @@ def read_error(text: str, reason: str) -> SourceError | None:
         if sign in text:
             message = f"{where} has {held}, which Spark cannot read from ORC"
             return SourceError(message, "write the data as Parquet, or with Spark")
-    if found is not None and "FileNotFoundException" in reason:
+    if file is not None and "FileNotFoundException" in reason:
         return gone(where)
-    if found is not None or any(sign in text for sign in _FAILED):
+    if file is not None or any(sign in text for sign in _FAILED):
         return unreadable(where, reason)
     return None
 

@@ -164,18 +164,18 @@ class JsonReader:
         except ValueError:
             return [(None, f"{shown(text)} is not JSON", text)]
 
-    def _found(self, text: str, found: list[Any], readers: _Readers) -> list[_Row]:
+    def _found(self, text: str, parsed: list[Any], readers: _Readers) -> list[_Row]:
         """The rows of the values of a text."""
         if self.whole:
-            if not found:
+            if not parsed:
                 raise ValueError(text)
-            if len(found) > 1:
+            if len(parsed) > 1:
                 return [(None, f"{shown(text)} is more than one JSON object", text)]
-            if self.bare and len(self.columns) == 1 and not isinstance(found[0], dict):
-                found = [{self.columns[0].name: found[0]}]
-            rows = found
+            if self.bare and len(self.columns) == 1 and not isinstance(parsed[0], dict):
+                parsed = [{self.columns[0].name: parsed[0]}]
+            rows = parsed
         else:
-            rows = [row for value in found for row in (value if isinstance(value, list) else [value])]
+            rows = [row for value in parsed for row in (value if isinstance(value, list) else [value])]
         several = len(rows) > 1
         made = [self._values(row, readers) for row in rows]
         return [

@@ -123,7 +123,7 @@ def _found(files: ParquetFiles, file: pq.ParquetFile, where: str) -> dict[str, _
         there.setdefault(fold(field.name), []).append((field, leaf))
         leaf += _width(field.type)
     old = _has_old_calendar(file)
-    found: dict[str, _Found] = {}
+    conversions: dict[str, _Found] = {}
     for column in files.columns:
         same = there.get(fold(column.name), [])
         if column.name not in files.read or not same:
@@ -143,8 +143,8 @@ def _found(files: ParquetFiles, file: pq.ParquetFile, where: str) -> dict[str, _
             raise mismatch(where, column.name, str(column.type), type_text(field.type))
         if old:
             convert = partial(_same_in_both_calendars, convert, where)
-        found[column.name] = field.name, convert
-    return found
+        conversions[column.name] = field.name, convert
+    return conversions
 
 
 def _column(declared: Column, batch: pa.RecordBatch, found: _Found | None) -> pa.Array:

@@ -72,19 +72,19 @@ def explained(error: BaseException, logs: SparkLogs, places: Sequence[WrittenFol
 
     May take long: it may have to read all states to find the damaged one.
     """
-    found = translated(error, places)
+    known = translated(error, places)
     text = str(error)
-    not_loaded = found is None or found.message.startswith(_NOT_LOADED)
+    not_loaded = known is None or known.message.startswith(_NOT_LOADED)
     if not_loaded and any(sign in text for sign in _STATE_LOADING):
         missing = _STATE_FILE.search(text)
         if missing is not None:
             epoch = int(missing.group(2)) - 1
             return CheckpointError(f"{missing.group(1)} is missing or cannot be read", logs.way_back(epoch))
-        return logs.damaged_state(text) or found
-    if isinstance(found, StateError) and (found.help is None or "restore" in found.help):
-        blob = _BLOB.search(found.message)
-        return StateError(found.message, logs.way_back(int(blob.group(1)) if blob else max(logs.kept(), default=None)))
-    return found
+        return logs.damaged_state(text) or known
+    if isinstance(known, StateError) and (known.help is None or "restore" in known.help):
+        blob = _BLOB.search(known.message)
+        return StateError(known.message, logs.way_back(int(blob.group(1)) if blob else max(logs.kept(), default=None)))
+    return known
 
 
 def _known(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None:

@@ -40,14 +40,14 @@ class MaxBad:
     @classmethod
     def of(cls, text: str) -> MaxBad:
         """The bound in `text`. ConfigurationError if it is not a bound."""
-        found = _BOUND.fullmatch(text.strip())
-        if found is None or (found.group(1) and Fraction(found.group(1)) > 100):
+        bound = _BOUND.fullmatch(text.strip())
+        if bound is None or (bound.group(1) and Fraction(bound.group(1)) > 100):
             raise ConfigurationError(
                 f"--max-bad {text} is neither a number of rows nor a percentage", "write 100, or 1%, for example"
             )
-        if found.group(2):
-            return cls(text.strip(), int(found.group(2)))
-        return cls(text.strip(), None, Fraction(found.group(1)) / 100)
+        if bound.group(2):
+            return cls(text.strip(), int(bound.group(2)))
+        return cls(text.strip(), None, Fraction(bound.group(1)) / 100)
 
     def allows(self, bad: int, read: int) -> bool:
         """Whether `bad` of the `read` rows may be bad."""

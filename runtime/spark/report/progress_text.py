@@ -106,20 +106,20 @@ def summary(event: Finished) -> list[str]:
 
 def summary_parts(event: Finished) -> list[tuple[str, list[str]]]:
     """What went in and out, what was left out and why, what is held and kept: titles with the parts of each."""
-    found = [("read", _counts(event.read)), ("written", _counts(event.written))]
-    found += [("lag", _behind(event.lags))]
+    titled = [("read", _counts(event.read)), ("written", _counts(event.written))]
+    titled += [("lag", _behind(event.lags))]
     data = event.metrics.as_dict()
-    found += [("dropped", _reasons(data[Group.DROPPED_RECORDS.value]))]
-    found += [("not found", _reasons(data[Group.MISSED_LOOKUPS.value]))]
-    found += [("held", [f"{name} {s.held:,}" for name, s in event.stores.items() if s.held])]
-    found += [("at most", [f"{n:,} held in '{node}'" for node, n in data.get(HELD_RECORDS, {}).items()])]
+    titled += [("dropped", _reasons(data[Group.DROPPED_RECORDS.value]))]
+    titled += [("not found", _reasons(data[Group.MISSED_LOOKUPS.value]))]
+    titled += [("held", [f"{name} {s.held:,}" for name, s in event.stores.items() if s.held])]
+    titled += [("at most", [f"{n:,} held in '{node}'" for node, n in data.get(HELD_RECORDS, {}).items()])]
     longest = data.get(LONGEST_SESSION, {})
-    found += [
+    titled += [
         ("longest", [f"session {rounded_duration(n)} in '{node}'" for node, n in longest.items() if isinstance(n, int)])
     ]
-    found += [("state", [_store_text(name, store) for name, store in event.stores.items()])]
-    found += [("took", _shares(event.spent))]
-    return [(title, parts) for title, parts in found if parts]
+    titled += [("state", [_store_text(name, store) for name, store in event.stores.items()])]
+    titled += [("took", _shares(event.spent))]
+    return [(title, parts) for title, parts in titled if parts]
 
 
 def _counts(rows: Mapping[str, int]) -> list[str]:
@@ -168,15 +168,15 @@ def _longer_grace(data: Mapping[str, Any]) -> list[str]:
 
 
 def _longer_retention(data: Mapping[str, Any]) -> list[str]:
-    found = []
+    hints = []
     needed = data.get(RETENTION_NEEDED, {})
     for node, reasons in data[Group.MISSED_LOOKUPS.value].items():
         late, wanted = reasons.get(Missed.OLDER_THAN_RETENTION.value, 0), needed.get(node)
         if late and wanted is not None:
             were, them = ("was", "it") if late == 1 else ("were", "them")
-            found.append(
+            hints.append(
                 f"in '{node}' {counted(late, 'look-up')} {were} older than the table's history retention: the table "
                 f"is read ahead of the stream, and a retention of {rounded_duration(wanted)} would have been enough "
                 f"for {them}"
             )
-    return found
+    return hints

@@ -59,17 +59,18 @@ _log = logging.getLogger(__name__)
 def usable_session(spark: SparkSession | None) -> SparkSession:
     """`spark`, or for None the active session. ConfigurationError if vsc cannot use it."""
     try:
-        found: object = SparkSession.active() if spark is None else spark
+        session: object = SparkSession.active() if spark is None else spark
     except PySparkRuntimeError:
         raise ConfigurationError(
             "there is no active Spark session", "make one with SparkSession.builder.getOrCreate(), or pass it"
         ) from None
-    if not isinstance(found, SparkSession):
+    if not isinstance(session, SparkSession):
+        given = type(session)
         raise ConfigurationError(
-            f"`spark` is a session of Spark on this driver, not {type(found).__module__}.{type(found).__qualname__}",
+            f"`spark` is a session of Spark on this driver, not {given.__module__}.{given.__qualname__}",
             "Spark Connect is not supported: run on the driver, with SparkSession.builder.master(...)",
         )
-    return found
+    return session
 
 
 def query_configuration(partitions: int, local: bool = False) -> dict[str, str]:

@@ -54,21 +54,21 @@ def covered(names: Collection[str], changes: Sequence[Change]) -> frozenset[str]
 def remarks(changes: Sequence[Change], placed: Collection[str] = ()) -> list[str]:
     """What to know of sources and sinks whose verdict asks for more than the stores do; `placed` are the sources that
     have been given a position."""
-    found = []
+    lines = []
     for change in changes:
         if change.kind == "topology":
-            found.append(f"topology {change.name}: no partition's stream time goes back when the clock changes")
+            lines.append(f"topology {change.name}: no partition's stream time goes back when the clock changes")
         if change.kind == "sink" and change.verdict is Verdict.REBUILD:
-            found.append(f"sink {change.name}: what it holds stays as the old text computed it; new results follow")
+            lines.append(f"sink {change.name}: what it holds stays as the old text computed it; new results follow")
         if change.kind == "source" and change.verdict is Verdict.REBUILD:
-            found.append(f"source {change.name}: what has been read is not read again; the new text reads the rest")
+            lines.append(f"source {change.name}: what has been read is not read again; the new text reads the rest")
         if change.kind == "source" and change.verdict is Verdict.NEW and change.name not in placed:
-            found.append(f"source {change.name}: begins at its beginning")
+            lines.append(f"source {change.name}: begins at its beginning")
         if change.kind == "store" and change.verdict is Verdict.NEW:
-            found.append(f"store {change.name}: {change.reason or 'begins empty, with what comes from now on'}")
+            lines.append(f"store {change.name}: {change.reason or 'begins empty, with what comes from now on'}")
         if change.kind == "store" and change.verdict is Verdict.DROPPED and change.reason:
-            found.append(f"store {change.name}: {change.reason}")
-    return found
+            lines.append(f"store {change.name}: {change.reason}")
+    return lines
 
 
 def check_placed(changes: Sequence[Change], plan: Plan, given: Mapping[str, str]) -> None:

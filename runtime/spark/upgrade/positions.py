@@ -73,22 +73,22 @@ def positions(
     UpgradeError for a source whose position cannot be carried over.
     """
     before = {node.name: (number, node) for number, node in enumerate(old.sources, 1)}
-    found = []
+    going_on = []
     for number, node in enumerate(new.sources, 1):
         placed = given.get(node.name)
         if node.name in names:
             was, old_node = before[names[node.name]]
-            found.append(Position(node, old_node, number, was, offsets[was], placed))
+            going_on.append(Position(node, old_node, number, was, offsets[was], placed))
         elif placed is not None:
-            found.append(Position(node, None, number, number, _NOTHING, placed))
-    for one in found:
+            going_on.append(Position(node, None, number, number, _NOTHING, placed))
+    for one in going_on:
         if one.given is None and not (one.keeps or one.connector.goes_on):
             raise UpgradeError(
                 f"source {one.node.name} (line {one.node.line}) reads from {one.connector.kind}, whose position vsc "
                 "cannot carry over yet",
                 f"start with a new checkpoint; or --position {one.node.name}=beginning reads everything again",
             )
-    return found
+    return going_on
 
 
 def write_positions(

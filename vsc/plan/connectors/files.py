@@ -116,23 +116,23 @@ def of_files(name: str) -> bool:
 
 def cell_problems(spark: Values) -> Iterator[Problem]:
     """What is wrong with the options that say how a CSV file is written."""
-    found = {name.lower(): (name, _written_out(value)) for name, value in spark.items()}
+    options = {name.lower(): (name, _written_out(value)) for name, value in spark.items()}
     for name, least in (("sep", 1), ("delimiter", 1), ("quote", 0), ("escape", 0)):
-        written, value = found.get(name, (name, None))
+        written, value = options.get(name, (name, None))
         if value is not None and not (least <= len(value) <= 1 and value.isascii() and value not in ("\n", "\r")):
             yield Problem(written, True, True, f"'{written}' is a single ASCII character, not {value!r}",
                           f"write one, such as `'{written}' = ';'`")  # fmt: skip
-    separator = found.get("sep", found.get("delimiter"))
+    separator = options.get("sep", options.get("delimiter"))
     if separator is not None and separator[1] is not None:
-        others = [found.get("quote", ("", '"'))[1], found.get("escape", ("", ""))[1]]
+        others = [options.get("quote", ("", '"'))[1], options.get("escape", ("", ""))[1]]
         if separator[1] in others:
             message = f"{separator[1]!r} cannot separate cells and quote or escape as well"
             yield Problem(separator[0], True, True, message, "choose another character for one of them")
-    name, ends = found.get("linesep", ("", "\n"))
+    name, ends = options.get("linesep", ("", "\n"))
     if ends not in (None, "\n", "\r", "\r\n"):
         yield Problem(name, True, True, f"'{name}' is '\\n', '\\r' or '\\r\\n' for CSV, not {ends!r}",
                       f"write `'{name}' = '\\n'`")  # fmt: skip
-    name, header = found.get("header", ("", None))
+    name, header = options.get("header", ("", None))
     if header is not None and header.lower() != "true":
         yield Problem(name, True, True, "CSV columns go by the header, it cannot be switched off", f"remove '{name}'")
 

@@ -130,7 +130,7 @@ class KeptExtremeColumns(_Kept):
     ) -> tuple[State, State]:
         """The states, given the value that each record counts."""
         changes, values = counts.change.tolist(), value.tolist()
-        found, ended = start[0][segments.group], start[0].copy()
+        extremes, ended = start[0][segments.group], start[0].copy()
         for group, known in _touched(counts).items():
             counted = {names[v] for v in known}
             heap = [v for v, n in known.items() if n > 0]
@@ -145,9 +145,9 @@ class KeptExtremeColumns(_Kept):
                     else:
                         gone.add(names[values[at]])
                     now = self._best(group, heap, names, numbers, gone, counted)
-                found[at] = now
+                extremes[at] = now
             ended[group] = now
-        return (found,), (ended,)
+        return (extremes,), (ended,)
 
     def _value(self, data: bytes) -> bytes:
         return data[_COUNT.size :]
@@ -194,7 +194,7 @@ class _Placed(_Kept):
         order = sorted(places, key=places.__getitem__, reverse=self._greatest)
         names, rank = [places[at] for at in order], {at: place for place, at in enumerate(order)}
         steps, idents = signs.tolist(), rows.ident.tolist()
-        found, ended = start[0][segments.group], start[0].copy()
+        extremes, ended = start[0][segments.group], start[0].copy()
         for group in np.unique(segments.group[signs != 0]).tolist():
             heap: list[int] = []
             mine = self.changed[group] = GroupEntries(self.ranges, group)
@@ -210,9 +210,9 @@ class _Placed(_Kept):
                         mine.delete(PLACE + place)
                         gone.add(place)
                     now = self._best(group, heap, names, order, gone, gone)
-                found[at] = now
+                extremes[at] = now
             ended[group] = now
-        return (found,), (ended,)
+        return (extremes,), (ended,)
 
 
 class KeptExtremeByColumns(_Placed):

@@ -197,20 +197,20 @@ class EpochFiles:
         aside = f"{self._aside}/{listed.folder}"
         staged = self._sizes(aside)
         for old, name, size in listed.files:
-            found = self._folder.size(name)
-            if found is None and old in staged:
+            published = self._folder.size(name)
+            if published is None and old in staged:
                 if "/" in name:
                     self._folder.make(name.rpartition("/")[0])
                 self._folder.rename(f"{aside}/{old}", name)
-            elif found is None:
+            elif published is None:
                 raise SinkError(
                     f"{self._place}: {self._folder.path(name)} is gone, although its epoch is not complete",
                     f"put it back; or, if it was taken away on purpose, remove {self._all_of(epoch)}, "
                     "and the epoch is written again",
                 )
-            elif found != size:
+            elif published != size:
                 raise SinkError(
-                    f"{self._place}: {self._folder.path(name)} has {found} bytes, but was written with {size}",
+                    f"{self._place}: {self._folder.path(name)} has {published} bytes, but was written with {size}",
                     "put back what was there: a published file must not be changed",
                 )
         self._folder.delete(aside)

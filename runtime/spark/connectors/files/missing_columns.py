@@ -175,7 +175,7 @@ class _SourceFiles:
         return None if names is None else set(names)
 
     def _keys(self, file: str) -> set[str] | None:
-        found: set[str] = set()
+        names: set[str] = set()
         objects = 0
         for line in self._lines(file, None):
             try:
@@ -185,8 +185,8 @@ class _SourceFiles:
             for value in chain.from_iterable(one if isinstance(one, list) else [one] for one in values):
                 if isinstance(value, dict):
                     objects += 1
-                    found.update(TEXT_FORMATS[self._format].names(value))
-        return found if objects else None
+                    names.update(TEXT_FORMATS[self._format].names(value))
+        return names if objects else None
 
 
 def _split(line: bytes, separator: str | None) -> list[bytes]:

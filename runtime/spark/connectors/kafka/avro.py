@@ -87,13 +87,13 @@ def avro_form(
 
 def _id(options: Options, name: str, use: Literal["read", "write"]) -> int | str | None:
     """The schema id: variables make it text."""
-    found = options.get(name)
-    if found is None or (found == "any" and use == "read"):
-        return found if found is None else "any"
-    if not str(found).isdecimal() or int(found) not in _IDS:
+    schema_id = options.get(name)
+    if schema_id is None or (schema_id == "any" and use == "read"):
+        return schema_id if schema_id is None else "any"
+    if not str(schema_id).isdecimal() or int(schema_id) not in _IDS:
         known = "a number, or 'any'" if use == "read" else "a number"
-        raise AvroSchemaError(f"{options.place}: {name} is {known}, not {found!r}", f"write {name} = 1")
-    return int(found)
+        raise AvroSchemaError(f"{options.place}: {name} is {known}, not {schema_id!r}", f"write {name} = 1")
+    return int(schema_id)
 
 
 def avro_column(form: AvroForm, values: Column) -> Column:

@@ -64,14 +64,14 @@ class NotForPython(ValueError):
 def client_settings(options: Options) -> dict[str, str]:
     """What librdkafka takes of the connector's options. NotForPython for a file or a login that it cannot use."""
     given = {n.removeprefix(PREFIX): v for n, v in options.spark.items() if n.startswith(PREFIX)}
-    found = {"bootstrap.servers": options.text("bootstrap_servers")}
-    found |= {n: v for n, v in given.items() if n != "sasl.jaas.config" and not n.startswith(_STORES)}
-    if found.get("ssl.endpoint.identification.algorithm") == "":
-        found["ssl.endpoint.identification.algorithm"] = "none"
+    settings = {"bootstrap.servers": options.text("bootstrap_servers")}
+    settings |= {n: v for n, v in given.items() if n != "sasl.jaas.config" and not n.startswith(_STORES)}
+    if settings.get("ssl.endpoint.identification.algorithm") == "":
+        settings["ssl.endpoint.identification.algorithm"] = "none"
     if "sasl.jaas.config" in given:
-        found |= _login(given["sasl.jaas.config"])
-    found |= {name: given[text] for text, names in _PEM.items() if text in given for name in names}
-    return found | dict(_files(given))
+        settings |= _login(given["sasl.jaas.config"])
+    settings |= {name: given[text] for text, names in _PEM.items() if text in given for name in names}
+    return settings | dict(_files(given))
 
 
 def common(settings: Mapping[str, str]) -> dict[str, str]:

@@ -126,8 +126,8 @@ def create_epochs(settings: Mapping[str, str], name: str, partitions: int, place
     """Makes the topic of the sink called `name`, unless it is there. Raises SinkError if it cannot be used."""
     admin = AdminClient(common(settings), logger=quiet)
     try:
-        found = _partitions(admin, name)
-        if found == 0:
+        existing = _partitions(admin, name)
+        if existing == 0:
             new = NewTopic(name, partitions, -1, config=_SETTINGS)
             admin.create_topics([new], operation_timeout=SECONDS, request_timeout=SECONDS)[name].result()
             return
@@ -137,9 +137,9 @@ def create_epochs(settings: Mapping[str, str], name: str, partitions: int, place
             "allow this user to create topics that begin with vsc-; "
             f"or create it, with {partitions} partitions and cleanup.policy=compact",
         ) from error
-    if found != partitions:
+    if existing != partitions:
         raise SinkError(
-            f"{place}: the topic {name!r}, in which vsc notes its epochs, has {found} partitions, not {partitions}",
+            f"{place}: the topic {name!r}, in which vsc notes its epochs, has {existing} partitions, not {partitions}",
             f"give it {partitions} partitions and cleanup.policy=compact",
         )
 

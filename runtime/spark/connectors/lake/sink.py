@@ -53,23 +53,23 @@ class LakeSink(TableSink):
 
     def prepare(self) -> None:
         """Looks at the table, or creates it, and at what of this query it holds."""
-        found = self._table.open(self._spark)
-        if found is None and self._create:
+        columns = self._table.open(self._spark)
+        if columns is None and self._create:
             self._check_may_make()
             self._made = True
             made = {**self._columns, **dict.fromkeys(self._times, TIMESTAMP)}
             self._table.create(self._spark, made, self._options.spark)
-            found = self._table.open(self._spark)
-        if found is None:
+            columns = self._table.open(self._spark)
+        if columns is None:
             raise self._table.missing("create it, correct the name, or add create = true")
         if self._connector.keeps_history:
-            self._history = History.of(found, self._table, self._connector)
-        for problem in misfits(self._columns, found, written=True, beside=self._times):
+            self._history = History.of(columns, self._table, self._connector)
+        for problem in misfits(self._columns, columns, written=True, beside=self._times):
             raise LakeTableError(
                 f"{self._place}: {self._shown} does not fit: {problem}",
                 "change the table, or the columns of the topology",
             )
-        self._names = {name: field.name for name, field in columns_by_name(found).items()}
+        self._names = {name: field.name for name, field in columns_by_name(columns).items()}
         self._offset = int(self._table.properties(self._spark).get(self._offset_name, 0))
         self._newest = self._last(self._spark)
 

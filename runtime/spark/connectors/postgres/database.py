@@ -55,19 +55,19 @@ class Database:
                 f"{place}: the url is not one of PostgreSQL",
                 "write url = 'jdbc:postgresql://HOST:PORT/DATABASE'; of databases vsc knows PostgreSQL alone",
             )
-        found = dict(_DEFAULTS)
+        settings = dict(_DEFAULTS)
         hosts = [_host(text, place) for text in (matched["hosts"] or "localhost").split(",")]
-        found["host"], found["port"] = (",".join(part) for part in zip(*hosts, strict=True))
+        settings["host"], settings["port"] = (",".join(part) for part in zip(*hosts, strict=True))
         if matched["database"]:
-            found["dbname"] = unquote(matched["database"])
-        found |= _known(dict(parse_qsl(matched["parameters"] or "", keep_blank_values=True)), place)
-        found |= _known(options.spark, place)
-        timeout = found["connect_timeout"]
+            settings["dbname"] = unquote(matched["database"])
+        settings |= _known(dict(parse_qsl(matched["parameters"] or "", keep_blank_values=True)), place)
+        settings |= _known(options.spark, place)
+        timeout = settings["connect_timeout"]
         if not (timeout.isdecimal() and 0 < int(timeout) <= 3600):
             raise DatabaseError(f"{place}: connectTimeout is a number of seconds from 1 to 3600")
-        schema = found.pop("currentSchema", None)
+        schema = settings.pop("currentSchema", None)
         where = ", ".join(f"{host or 'localhost'}:{port}" for host, port in hosts)
-        return cls(f"the database '{found.get('dbname', '')}' at {where}", tuple(sorted(found.items())), schema)
+        return cls(f"the database '{settings.get('dbname', '')}' at {where}", tuple(sorted(settings.items())), schema)
 
     @contextmanager
     def connected(self, place: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
