@@ -6,7 +6,7 @@ The compiler's lowering, the check of a plan and the runtime read these facts in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Protocol
 
 from vsc.plan.expressions import Expr
 from vsc.plan.parts import Column, Item, Schema
@@ -151,21 +151,35 @@ def made(items: tuple[Item, ...]) -> tuple[Column, ...]:
     return tuple(Column(item.name, item.expr.type) for item in items)
 
 
-def same_schema(self: Any, inputs: Schemas, own: Schema) -> bool:
+class _WithItems(Protocol):
+    """An operation that computes columns."""
+
+    @property
+    def items(self) -> tuple[Item, ...]: ...
+
+
+class _OfVersioned(Protocol):
+    """An operation over a table that may be versioned."""
+
+    @property
+    def versioned(self) -> bool: ...
+
+
+def same_schema(self: Facts, inputs: Schemas, own: Schema) -> bool:
     """`fits` for operations that leave records as they are."""
     return own == inputs[0]
 
 
-def value_of_items(self: Any, inputs: Schemas, own: Schema) -> bool:
+def value_of_items(self: _WithItems, inputs: Schemas, own: Schema) -> bool:
     """`fits` for operations that compute their value columns."""
     return made(self.items) == own.value
 
 
-def always(self: Any, port: int) -> bool:
+def always(self: Facts, port: int) -> bool:
     """`asks_old` for operations that always need it."""
     return True
 
 
-def of_versioned(self: Any, port: int) -> bool:
+def of_versioned(self: _OfVersioned, port: int) -> bool:
     """`asks_latest` for operations that use only the newest rows of a versioned table."""
-    return bool(self.versioned)
+    return self.versioned
