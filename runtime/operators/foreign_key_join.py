@@ -164,11 +164,14 @@ def voided(
     An answer is void if the same source record causes a change of the left row after it. `roots` has the source record
     of each event, `arrival` the event's place in the order of processing.
     """
+    # Only a source record with several events can void anything: mostly there is none, and nothing is sorted.
     several = np.bincount(roots)[roots] > 1
     asked, changes = np.flatnonzero(several[event]), np.flatnonzero(several[changed_event])
     if not len(asked) or not len(changes):
         return None
     changes = changes[np.argsort(arrival[changed_event[changes]], kind="stable")]
+    # (source record, pair) as one number. The sort is stable and changes are in the order of processing: the last
+    # change of a number is the latest, and if one comes after the answer, that one does.
     pairs, numbers = np.unique(np.concatenate([pair[asked], changed_pair[changes]]), return_inverse=True)
     of_answers = roots[event[asked]] * len(pairs) + numbers[: len(asked)]
     of_changes = roots[changed_event[changes]] * len(pairs) + numbers[len(asked) :]

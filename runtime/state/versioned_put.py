@@ -102,6 +102,8 @@ def _plain_keys(batch: _Batch, heads: Blocks, owner: Ints) -> Bools:
     earliest = np.full(count, NEVER, np.int64)
     np.minimum.at(earliest, batch.key, batch.times)
     first = np.full(count, -1, np.int64)
+    # A head with chunks begins where its youngest chunk ends: an earlier write is one into a chunk. One at that very
+    # time replaces the head's first version, which leaves the border where it is.
     chunked = heads.directories > 0
     first[owner[chunked]] = heads.times[heads.ends - heads.counts][chunked]
     return (versions <= CHUNK_VERSIONS) & (size <= CHUNK_BYTES) & (earliest >= first)
@@ -137,6 +139,7 @@ def _merged(batch: _Batch, heads: Blocks, owner: Ints, plain: Bools) -> tuple[In
     else:
         order = np.lexsort((times, key))
     key, times = key[order], times[order]
+    # Of one (key, time), the last arrival stands last: it replaces the others, as single writes would one by one.
     last = np.ones(len(key), np.bool_)
     last[:-1] = (key[1:] != key[:-1]) | (times[1:] != times[:-1])
     return key[last], times[last], element[order][last]
@@ -147,21 +150,27 @@ def _write_heads(
 ) -> None:
     """Add the merged heads of the plain keys to what is written, without what the horizon passed."""
     key, times, element = _merged(batch, heads, owner, plain)
+    # Versions are in order of (key, time), so one ends where the next one begins. That of a key's newest is the time of
+    # another key and means nothing: the newest is kept whatever the horizon is.
     newest = np.ones(len(key), np.bool_)
     newest[:-1] = key[1:] != key[:-1]
     ends = np.empty_like(times)
     ends[:-1] = times[1:]
     kept = newest | (ends > batch.horizon)
     key, times, element, newest = key[kept], times[kept], element[kept], newest[kept]
+    # A tombstone has an element, too: which ones they are stands beside the values, by the same positions.
     deleted = np.concatenate((np.zeros(len(heads.values), np.bool_), np.asarray(batch.values.is_null())))
     deleted[heads.element[heads.deleted]] = True
     values = compose([heads.values, batch.values], element, deleted[element])
+    # Each key has exactly one newest version, the last of its run: the runs end there, and none is empty.
     at = np.flatnonzero(newest)
     mine = key[at]
     counts = at - np.concatenate((np.array([-1], np.int64), at[:-1]))
     marks, directories, uppers = _carried(batch, heads, owner, mine)
     names = [batch.keys[k] for k in mine.tolist()]
     found = spill(kv, rows, Heads(names, counts, times, values, directories, uppers), batch.horizon, writes)
+    # A head has at most one due row, which its mark names. One that has none gets it as soon as it has something to let
+    # go later (`needs_due`); one that has it keeps it, although it is early by now: the sweep looks again.
     due = (marks < 0) & ((found.counts > 1) | deleted[element[at]] | (found.directories > 0))
     marks = np.where(due, times[at], marks)
     blocks = encode_blocks(found.counts, marks, found.times, found.values, found.directories, found.uppers)
@@ -185,6 +194,8 @@ def _carried(batch: _Batch, heads: Blocks, owner: Ints, mine: Ints) -> tuple[Int
     directories[had] = heads.directories[old[had]]
     starts = np.zeros(len(mine), np.int64)
     starts[had] = (np.cumsum(heads.directories) - heads.directories)[old[had]]
+    # Uppers ascend, so those that stay are the last ones of each directory. If the head's first version goes, all
+    # chunks have ended before it did: the border between the last chunk and the head holds.
     uppers = heads.uppers[spread(starts, directories)]
     live = uppers > batch.horizon
     directories = np.bincount(np.repeat(np.arange(len(mine)), directories)[live], minlength=len(mine))

@@ -122,6 +122,7 @@ def _last_not_after(known: _Known, key: Ints, time: Ints) -> Ints:
         ranks = np.unique(np.concatenate((times, bounded)))
         stored, asked = np.searchsorted(ranks, times), np.searchsorted(ranks, bounded)
         width = len(ranks)
+    # Versions are in order of (key, time), and so are these numbers. What stands before may be of another key.
     at = np.searchsorted(known.key * width + stored, key * width + asked, side="right") - 1
     return np.where((at >= 0) & (known.key[at] == key), at, _NO_RECORD)
 
@@ -142,6 +143,8 @@ def _load(kv: OrderedKV, rows: RowKeys, horizon: int, keys: Sequence[bytes], sta
     for at in behind.tolist():
         mine = int(owner[at])
         directory = heads.uppers[int(ends[at] - heads.directories[at]) : int(ends[at])].tolist()
+        # A chunk holds versions that were valid before its upper: the first wanted one is the first that ends later
+        # than `start`, the last wanted one that in which `end` lies. What the horizon has passed counts as gone.
         low = bisect_right(directory, max(int(start[mine]), horizon))
         high = bisect_right(directory, int(end[mine])) + 1
         wanted += [(mine, chunk) for chunk in directory[low:high]]

@@ -71,6 +71,8 @@ def spill(kv: OrderedKV, rows: RowKeys, heads: Heads, horizon: int, writes: Writ
     if not leaves.any():
         return heads
     starts = np.cumsum(heads.counts) - heads.counts
+    # No head is empty, so each has a range of its own here. The newest version never leaves, so `starts + gone` is the
+    # first one that stays: the new chunk ends there, and that is later than all chunks before it.
     gone = np.add.reduceat(leaves.astype(np.int64), starts)
     spilled = np.flatnonzero(gone)
     until = heads.times[(starts + gone)[spilled]]
@@ -80,6 +82,7 @@ def spill(kv: OrderedKV, rows: RowKeys, heads: Heads, horizon: int, writes: Writ
         left[spilled[some]] = _to_chunks(kv, rows, heads, gone, spilled[some], until[some], horizon, writes)
     directories = left.copy()
     directories[spilled] += 1
+    # A directory loses chunks at its end alone, to the new one, which then stands there: it still ascends.
     uppers = np.empty(int(directories.sum()), np.int64)
     uppers[spread(np.cumsum(directories) - directories, left)] = heads.uppers[spread(_firsts(heads), left)]
     uppers[np.cumsum(directories)[spilled] - 1] = until
@@ -119,6 +122,9 @@ def _to_chunks(
     count = gone[spilled]
     size = np.bincount(head, weights=sizes_of(values)).astype(np.int64)
     first, left = _firsts(heads)[spilled], heads.directories[spilled]
+    # Heads that merge, each with its youngest chunk that is left, a round at a time. No head is in `asking` twice, so
+    # the additions below reach each once; a chunk that does not fit ends it for its head, as older ones lie behind
+    # that.
     asking = np.flatnonzero((left > 0) & ((left + 1) % CHUNKS_AT_ONCE == 0))
     while len(asking):
         uppers = heads.uppers[first[asking] + left[asking] - 1]
@@ -153,6 +159,8 @@ def _write(
     deleted = np.concatenate([part.deleted for part in parts])
     order = np.lexsort((times, head))
     head, times, element, deleted = head[order], times[order], element[order], deleted[order]
+    # Chunks that were taken in and what is spilled meet without a gap: within a head, each version ends at the next
+    # one.
     ends = np.append(times[1:], 0)
     ends[np.flatnonzero(np.append(head[1:] != head[:-1], True))] = until
     live = ends > horizon

@@ -58,6 +58,7 @@ class Moments:
 
 
 def _level(moments: Moments, number: int) -> Int64s:
+    # Zero is below every number of a level, as routes count from 1: an event comes before all that it has caused.
     return moments.levels[number] if number < len(moments.levels) else np.zeros(len(moments), dtype=np.int64)
 
 
@@ -70,6 +71,7 @@ def processing(moments: Moments) -> Int64s:
 
 def arrivals(one: Moments, other: Moments) -> tuple[Int64s, Int64s]:
     """Numbers that compare like the moments of both."""
+    # Ranks would tell equal moments apart; there are none, as no two events at one operator have the same moment.
     if len(one.levels) == len(other.levels) == 1:
         return one.levels[0], other.levels[0]
     order = processing(Moments.concat([one, other]))
@@ -81,6 +83,7 @@ def arrivals(one: Moments, other: Moments) -> tuple[Int64s, Int64s]:
 def turns(cause: Int64s) -> Int64s:
     """The place of each record, from 1, among those of the same cause, which must be adjacent."""
     rows = np.arange(len(cause), dtype=np.int64)
+    # The running maximum of the places at which a cause begins is the beginning of each record's own cause.
     begins = np.append(True, cause[1:] != cause[:-1]) if len(cause) else np.zeros(0, dtype=np.bool_)
     return rows - np.maximum.accumulate(np.where(begins, rows, 0)) + 1
 
@@ -91,7 +94,7 @@ class Routes:
     def __init__(self, plan: Plan, stage: Stage, handed_out: frozenset[str]) -> None:
         self._plan, self._stage, self._handed_out = plan, stage, handed_out
         self._places = {n.name: i for i, n in enumerate(plan.nodes)}
-        self._count = 1
+        self._count = 1  # route 0 is none: it is what time releases, before the record of its cause
         self._fed: dict[str, int] = {}
         self._steps: dict[tuple[str, int], dict[int, int]] = {}
         entering = layout.entrances(plan, stage)
@@ -165,6 +168,8 @@ class Routes:
         return moments.levels[0] // self._count
 
     def _step(self, moments: Moments, edge: tuple[str, int]) -> Moments:
+        # Only the route of the innermost level changes. Numbers of routes grow depth-first, and so does the moment:
+        # what a record causes comes after it, and before what the next route of its cause causes.
         *outer, last = moments.levels
         route = last % self._count
         led = self._tables[edge][route]
@@ -180,6 +185,8 @@ class Routes:
         steps = [((self._places[reader.name], port), (reader.name, port)) for reader, port in readers]
         if name in self._handed_out:
             steps.append(((layout.outside(self._plan, self._stage, name), _OUT), (name, _OUT)))
+        # In the plan's order, each reader completely before the next one: that is the order of the numbers. Where a
+        # node opens a level, the path ends; it goes on from the node's own number, on the next level.
         for _, edge in sorted(steps):
             number = self._number()
             self._steps.setdefault(edge, {})[route] = number

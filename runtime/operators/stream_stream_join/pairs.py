@@ -63,14 +63,18 @@ def meeting(left: Rows, right: Rows, before: int, after: int, limits: tuple[Int6
 
     `limits`: by side, at each event the time up to which its rows are hidden.
     """
+    # Each pair once: the batch's left rows with all right ones; the batch's right rows only with the left ones from
+    # before, as those of the batch have met them already.
     one, other = _within(left, right, before, after, slice(left.stored, None), slice(0, None))
     back, forth = _within(right, left, after, before, slice(right.stored, None), slice(0, left.stored))
     lefts, rights = np.concatenate([one, forth]), np.concatenate([other, back])
     own, others = left.arrival[lefts], right.arrival[rights]
     left_looks, event = own > others, np.maximum(own, others)
+    # The later one looks, so `event` is its arrival, and never -1: one of the two is of the batch.
     time = np.where(left_looks, right.time[rights], left.time[lefts])
     seen = time > np.where(left_looks, limits[1][event], limits[0][event])
     partner = np.where(left_looks, rights, lefts)
+    # Rows of a side stand in the order in which they came, so the place of a partner also tells equal times apart.
     order = np.lexsort((partner, time, event))
     order = order[seen[order]]
     return Pairs(event[order], lefts[order], rights[order], left_looks[order])
@@ -85,11 +89,14 @@ def _within(
     if not len(key) or not len(others):
         return _NO_ROWS, _NO_ROWS
     order = np.lexsort((times, others))
+    # (key, rank of the time) as one number: ranks are at most `len(known)`, so no bound reaches into the next key. A
+    # rank instead of the time keeps the product within 64 bits, whatever the times are.
     known = np.unique(times)
     span = len(known) + 1
     places = others[order] * span + np.searchsorted(known, times[order])
     low = np.searchsorted(places, key * span + np.searchsorted(known, time - before, side="left"))
     high = np.searchsorted(places, key * span + np.searchsorted(known, time + after, side="right"))
+    # Those that each row meets are adjacent in `order`, from `low` to `high`: the ranges, one after the other.
     counts = high - low
     row = np.repeat(np.arange(len(key), dtype=np.int64), counts)
     at = np.arange(len(row), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts - low, counts)

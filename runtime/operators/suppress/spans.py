@@ -40,17 +40,23 @@ class Spans:
         changes, before = len(key), len(held)
         keys = max((int(part.max()) + 1 for part in (key, held) if len(part)), default=0)
         held_end = timing.passes(held_place + wait)
+        # Of a held key, the last change that still belongs to the span from before the batch; -1 if it is not held.
         until = np.full(keys, -1, dtype=np.int64)
         until[held] = timing.seen(held_end, held_place + wait) - 1
+        # Each change as if it began a span: where that would end, and the last change that it would include.
         ends = timing.passes(place + wait, np.arange(changes))
         lasts = timing.seen(ends, place + wait) - 1
 
+        # By key, then by arrival. A change joins the old span up to `until`, which is a prefix of its key's changes: so
+        # the first one behind it begins a span for certain. Which later ones do depends on the spans before them.
         by_key = Segments(key, keys)
         event, group = by_key.order, by_key.group
         joins = event <= until[group]
         begins = ~joins & (by_key.firsts | np.append(False, joins[:-1]))
         begins = _chased(begins, group * (changes + 1) + event, group * (changes + 1) + lasts[event], group)
 
+        # Behind the old spans, spans are numbered in the order of their beginnings. A change belongs to the last span
+        # that began up to it, which is one of its own key: the first change of each key joins or begins.
         began = np.zeros(keys, dtype=np.int64)
         began[held] = np.arange(before)
         span = np.where(joins, began[group], before + np.cumsum(begins) - 1)
@@ -68,6 +74,8 @@ def _chased(begins: Mask, at: Int64s, end: Int64s, group: Int64s) -> Mask:
 
     `at` and `end` are the places and ends of changes, sorted, with their group in front.
     """
+    # Of every change, the one that would begin the next span. It lies behind, so that one pass in order settles all:
+    # when the loop comes to a change, everything before it that could make it begin a span has been seen.
     following = np.searchsorted(at, end, side="right")
     inside = np.append(group, -1)[following] == group
     found = begins.tolist()
