@@ -11,6 +11,7 @@ import os
 from typing import BinaryIO
 
 from vsc.compiler.source import SourceFile
+from vsc.plan.words import bytes_text
 
 __all__ = ["FileError", "MissingFileError", "holds_plan", "read_stream", "read_text", "source_file"]
 
@@ -73,7 +74,7 @@ def read_stream(stream: BinaryIO, path: str) -> str:
     """The text of a stream in UTF-8, with or without a byte order mark; `path` is its name. Raises `FileError`."""
     data = stream.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
-        message = f"{path} is too large: more than {_MAX_BYTES >> 20} MiB are not read"
+        message = f"{path} is too large: more than {bytes_text(_MAX_BYTES)} are not read"
         raise FileError(message, "name a topology (.vdsl), or split it into several files", "VSC015")
     try:
         return data.decode("utf-8-sig")

@@ -45,6 +45,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from vsc.plan.words import duration
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.api import (
     NEVER,
@@ -276,9 +277,11 @@ class VersionedStore:
         if (meta.retention, meta.grace) != (self._retention, self._grace):
             if adopt:
                 return meta.adopted(self._retention, self._grace)
+            times = (meta.retention, meta.grace, self._retention, self._grace)
+            retention, grace, now_retention, now_grace = map(duration, times)
             raise StateError(
-                f"the versioned store was written with a history retention of {meta.retention} ms and a grace of "
-                f"{meta.grace} ms, and is opened with {self._retention} ms and {self._grace} ms",
+                f"the versioned store was written with a history retention of {retention} and a grace of {grace}, and "
+                f"is opened with {now_retention} and {now_grace}",
                 "open it with the values that it was written with, or rebuild the state",
             )
         return meta

@@ -18,13 +18,12 @@ def article(type: object) -> str:
 
 
 def bytes_text(n: int) -> str:
-    """``34.9 KiB``."""
-    size = float(n)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+    """``34.9 KiB``, ``64 MiB``."""
+    size, units = float(n), ["GiB", "MiB", "KiB", "B"]
+    while size >= 1024 and len(units) > 1:
         size /= 1024
-    return f"{size:.1f} GiB"
+        units.pop()
+    return f"{f'{size:.1f}'.removesuffix('.0')} {units[-1]}"
 
 
 def counted(n: int, noun: str) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vsc.plan.words import bytes_text
 from vsc.runtime.errors import CheckpointError, SinkError, VscRuntimeError
 
 if TYPE_CHECKING:
@@ -103,13 +104,4 @@ def _free(path: str) -> str:
     disk = disk_of(path)
     if disk is None:
         return "its disk cannot be read"
-    return f"{_size(disk.free)} of {_size(disk.total)} are free on its disk"
-
-
-def _size(count: int) -> str:
-    size, units = float(count), ["GiB", "MiB", "KiB"]
-    if count < 1024:
-        return f"{count} bytes"
-    while (size := size / 1024) >= 1024 and len(units) > 1:
-        units.pop()
-    return f"{size:.1f} {units[-1]}"
+    return f"{bytes_text(disk.free)} of {bytes_text(disk.total)} are free on its disk"

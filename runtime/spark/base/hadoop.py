@@ -13,6 +13,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from vsc.plan.words import bytes_text
 from vsc.runtime.errors import VscRuntimeError
 
 __all__ = [
@@ -164,7 +165,7 @@ class Files:
     def read_bytes(self, name: str, most: int = MAX_BYTES) -> bytes:
         """What is in a file. Raises OSError if it has more than `most` bytes."""
         if self.length(name) > most:
-            raise OSError(f"{self.path(name)} has more than {most} bytes")
+            raise OSError(f"{self.path(name)} has more than {bytes_text(most)}")
         stream = self._fs.open(self._path(name))
         try:
             return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))

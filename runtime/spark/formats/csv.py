@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from vsc.plan.nodes import Column
+from vsc.plan.words import bytes_text
 from vsc.runtime.errors import SourceError
 from vsc.runtime.expressions.cells import read_cells
 from vsc.runtime.spark.formats.csv_dialect import CsvDialect, record_ends
@@ -93,7 +94,7 @@ class _File:
                 if self._size > MAX_RECORD:
                     raise SourceError(
                         f"{self._cells.place}: a record of the file {unquote(self.path)} is longer than "
-                        f"{MAX_RECORD >> 20} MiB: it begins with {self._pending[0][:60].decode(errors='replace')!r}",
+                        f"{bytes_text(MAX_RECORD)}: it begins with {self._pending[0][:60].decode(errors='replace')!r}",
                         "close the quote, or write 'quote' = '' if a quote is a character like any other",
                     )
 

@@ -18,7 +18,7 @@ from rich.console import Console, ConsoleOptions
 from rich.live import Live
 from rich.text import Text
 
-from vsc.plan.words import counted
+from vsc.plan.words import counted, rounded_duration
 from vsc.runtime.spark.report.progress import Activity, Batch, Display, Finished, Phase
 from vsc.runtime.spark.report.progress_text import ending, lag_texts, stopping_text
 
@@ -85,7 +85,7 @@ class BarDisplay(Display):
         mark = "-" if idle else _FRAMES[int(now * _FRAMES_A_SECOND) % len(_FRAMES)]
         text = Text(f"{mark} {_doing(self._activity, seconds)}", style="dim" if idle else "bold")
         if self._newest is not None and phase is not Phase.STOPPING:
-            text.append(f" · {counted(self._rows, 'row')} in {_clock(now - self._started)}", style="not bold")
+            text.append(f" · {counted(self._rows, 'row')} in {_elapsed(now - self._started)}", style="not bold")
         text.truncate(width, overflow="ellipsis")
         return text
 
@@ -148,7 +148,7 @@ def _own(stream: IO[str]) -> IO[str]:
 
 
 def _doing(activity: Activity, seconds: float) -> str:
-    spent = f"{seconds:.0f} s"
+    spent = _elapsed(seconds)
     match activity.phase:
         case Phase.STARTING:
             return f"starting Spark, {spent}"
@@ -162,6 +162,10 @@ def _doing(activity: Activity, seconds: float) -> str:
             return f"preparing the next batch, {spent}"
 
 
+def _elapsed(seconds: float) -> str:
+    return rounded_duration(int(seconds) * 1000) if seconds >= 1 else "0 seconds"
+
+
 def _filled(parts: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
     """The parts on as many lines of `width` as they need."""
     line = Text(" ")
@@ -172,12 +176,6 @@ def _filled(parts: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
             line, first = Text(" "), True
         line.append(" " if first else " · ").append(text, style=style)
     yield line
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _short(n: float) -> str:

@@ -49,7 +49,7 @@ def batch_text(event: Batch) -> str:
     parts = [
         f"batch {event.batch}: {counted(event.input_rows, 'row')} in",
         f"{event.output_rows:,} out",
-        f"{event.duration_ms:,} ms ({rate:,.0f} rows/s)",
+        f"{rounded_duration(event.duration_ms)} ({rate:,.0f} rows/s)",
         f"state {counted(event.state_rows, 'row')} {bytes_text(event.state_bytes)}",
     ]
     parts += [f"{event.held:,} held"] if event.held else []
@@ -86,7 +86,7 @@ def ending(event: Finished) -> list[str]:
 def finished_text(event: Finished) -> str:
     """The end in one line."""
     rows = f"{counted(event.input_rows, 'row')} in, {event.output_rows:,} out"
-    text = f"finished: {counted(event.batches, 'batch')}, {rows}, {event.duration_ms / 1000:,.1f} s"
+    text = f"finished: {counted(event.batches, 'batch')}, {rows}, {rounded_duration(event.duration_ms)}"
     if event.held:
         them = "it" if event.held == 1 else "them"
         text += f"; {_waiting(event.held)} until stream time advances (--drain emits {them})"

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
-from vsc.plan.words import bytes_text, counted
+from vsc.plan.words import bytes_text, counted, rounded_duration
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry import Carried, Carry
 from vsc.runtime.spark.base.hadoop import Files, is_hidden
@@ -48,7 +48,8 @@ class CarriedOver:
     def __str__(self) -> str:
         """For people."""
         rate = bytes_text(int(self.bytes / max(self.seconds, 0.001)))
-        return f"{counted(self.rows, 'row')}, {bytes_text(self.bytes)} in {self.seconds:.1f} s ({rate}/s)"
+        took = rounded_duration(int(self.seconds * 1000))
+        return f"{counted(self.rows, 'row')}, {bytes_text(self.bytes)} in {took} ({rate}/s)"
 
 
 class State:

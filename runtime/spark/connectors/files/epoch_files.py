@@ -210,7 +210,7 @@ class EpochFiles:
                 )
             elif published != size:
                 raise SinkError(
-                    f"{self._place}: {self._folder.path(name)} has {published} bytes, but was written with {size}",
+                    f"{self._place}: {self._folder.path(name)} has {published:,} bytes, but was written with {size:,}",
                     "put back what was there: a published file must not be changed",
                 )
         self._folder.delete(aside)

@@ -43,17 +43,14 @@ def test_the_place_that_the_error_names_is_told_with_what_is_free(free: dict[str
     free["/b"] = 12 << 10
     error = translated(OSError(28, "No space left on device", "/b/out/part-0.json"), PLACES)
     assert error is not None and error.code == "VSC906"
-    assert (
-        error.message == "there is no space left in /b/out (the sink of 's'): 12.0 KiB of 1.0 GiB are free on its disk"
-    )
+    assert error.message == "there is no space left in /b/out (the sink of 's'): 12 KiB of 1 GiB are free on its disk"
     assert error.help == "free some space there, then run again: nothing is lost"
 
 
 def test_a_disk_that_is_nearly_full_is_found_where_the_error_names_none(free: dict[str, int]) -> None:
     free["/b"] = 100
     assert full_disk(JAVA, "IOException: No space left on device", PLACES).message == (
-        "there is no space left in /b/out (the sink of 's') and /b (--local-dir): "
-        "100 bytes of 1.0 GiB are free on its disk"
+        "there is no space left in /b/out (the sink of 's') and /b (--local-dir): 100 B of 1 GiB are free on its disk"
     )
 
 
@@ -61,8 +58,8 @@ def test_where_no_disk_here_is_full_all_are_told_with_the_reason(free: dict[str,
     error = translated(RuntimeError(JAVA), PLACES[:2])
     assert error is not None and error.message == (
         "there is no space left on a disk: java.io.IOException: No space left on device "
-        "(the checkpoint (/a/ck): 511.0 MiB of 1.0 GiB are free on its disk; "
-        "the sink of 's' (/b/out): 511.0 MiB of 1.0 GiB are free on its disk)"
+        "(the checkpoint (/a/ck): 511 MiB of 1 GiB are free on its disk; "
+        "the sink of 's' (/b/out): 511 MiB of 1 GiB are free on its disk)"
     )
     quota = translated(OSError(122, "Disk quota exceeded"))
     assert quota is not None and quota.message == "the quota is used up on a disk: [Errno 122] Disk quota exceeded"

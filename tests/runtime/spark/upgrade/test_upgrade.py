@@ -208,7 +208,7 @@ def test_another_number_of_partitions_a_store_reset_and_one_accepted(
     (tmp_path / "old" / SUCCESSOR).unlink()
     with monkeypatch.context() as patch:
         patch.setattr("vsc.runtime.spark.base.disks.shutil.disk_usage", lambda path: SimpleNamespace(free=100))
-        with pytest.raises(UpgradeError, match=r"the state has \d+\.\d KiB, 100 B are free on the disk of .*/new"):
+        with pytest.raises(UpgradeError, match=r"the state has [\d.]+ KiB, 100 B are free on the disk of .*/new"):
             upgrade(prepared, spark, said.append)
     assert not (tmp_path / "new").exists()
     assert before.keys() == fingerprint(tmp_path / "old").keys()
