@@ -186,6 +186,8 @@ class InputClock:
             return first
         # What an earlier node has released at the very same moment comes before.
         earlier = (moment[:, 0] < STEP) & (moment[:, 1] < self.places[name])
+        # From each cause on, the first one that is not such a release: a minimum from behind. The clock does not go
+        # back, so what is due comes out at the latest before the first cause beyond that moment.
         later = np.append(np.where(earlier, len(earlier), np.arange(len(earlier))), len(earlier))
         later = np.minimum.accumulate(later[::-1])[::-1]
         passing: Int64s = np.minimum(later[first], np.searchsorted(running, due, side="right"))
@@ -262,6 +264,8 @@ class _ByInput:
         self.never = len(at) + len(clock.order)
 
     def passes(self, due: Int64s, own: Int64s | None = None) -> Int64s:
+        # Events up to `len(at)` are records of the node; those behind stand for the causes before which time releases.
+        # What is due already when it begins to wait comes out at its own record.
         cause = np.where(due <= self._before, 0, self._clock.passing(self._name, due + self._hold))
         event = len(self._at) + cause
         return event if own is None else np.where(due <= self.clock[own], own, event)

@@ -99,6 +99,8 @@ class _Subscribe(Step):
     def _sent(self, flow: Flow, first: _Sending, second: _Sending) -> Flow:
         """The subscriptions of keys that are sent one, with instructions; the first ones carry no row."""
         one, other = np.flatnonzero(first[1]), np.flatnonzero(second[1])
+        # By the number of the change. The sort is stable, so the first subscription of a change stays before its
+        # second.
         order = np.argsort(np.concatenate([one, other]), kind="stable")
         rows = np.concatenate([one, other])[order]
         carried = np.concatenate([np.full(len(one), -1), np.where(flow.present[other], other, -1)])[order]

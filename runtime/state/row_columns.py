@@ -49,6 +49,7 @@ class RowColumns:
         nulls = _null_bits(arrays, count)
         if nulls is not None:
             rows["nulls"] = nulls
+        # Of a variable column, the fixed part holds where it ends, counted from the fixed part's end: a running sum.
         variable: list[pa.Array] = []
         end = np.zeros(count, dtype=np.int64)
         for i, (array, data_type, slot) in enumerate(zip(arrays, self._types, self._slots, strict=True)):
@@ -91,6 +92,7 @@ class RowColumns:
         for i, (data_type, slot) in enumerate(zip(self._types, self._slots, strict=True)):
             nulls = ((fixed["nulls"][:, i >> 3] >> (i & 7)) & 1).astype(np.bool_) if has_nulls else None
             if slot.variable:
+                # A null among the indices gives a null, whatever lies there.
                 wanted = np.arange(count, dtype=np.int64) * width + variable.index(i) + 1
                 columns.append(_variable_column(pieces.take(pa.array(wanted, mask=nulls)), data_type, slot))
             else:
@@ -136,7 +138,7 @@ def _decimal_values(array: pa.Array, data_type: DecimalType) -> npt.NDArray[np.g
     if array.null_count:
         halves = halves * array.is_valid().to_numpy(zero_copy_only=False)[:, None]
     if data_type.precision <= NARROW_DECIMAL:
-        return halves[:, 0]
+        return halves[:, 0]  # it fits in 64 bits, so the high half only repeats the sign
     return np.ascontiguousarray(halves).view("V16").reshape(-1)
 
 
@@ -156,6 +158,7 @@ def _fixed_part(
         if int(starts[-1]) - int(starts[0]) != count * header.itemsize:
             raise ValueError(f"a row is longer than its {header.itemsize} bytes")
         return np.frombuffer(data, dtype=header, count=count, offset=int(starts[0]))
+    # Two slices a row, the fixed part and the rest; taking every other one brings the fixed parts together.
     bounds = np.empty((count, 2), dtype=np.int32)
     bounds[:, 0] = starts[:-1]
     bounds[:, 1] = starts[:-1] + header.itemsize
@@ -175,6 +178,8 @@ def _pieces(
         bounds[:, j + 2] = starts[:-1] + size + fixed[f"c{i}"].astype(np.int64)
     if variable:
         bounds[:, 1] = starts[:-1] + size
+        # Checked before anything is cut: if the bounds ascend and the last one is where the next row begins, no slice
+        # reaches out of its row, whatever the bytes say.
         last = starts[:-1] + size + fixed[f"c{variable[-1]}"].astype(np.int64)
         if (last != starts[1:]).any() or (np.diff(np.append(bounds.reshape(-1), starts[-1])) < 0).any():
             raise ValueError("a row does not end where its columns end")
@@ -207,7 +212,7 @@ def _decimal_column(values: npt.NDArray[np.generic], nulls: Mask | None, data_ty
     if data_type.precision <= NARROW_DECIMAL:
         halves = np.empty((count, 2), dtype="<i8")
         halves[:, 0] = values
-        halves[:, 1] = values.astype(np.int64) >> 63
+        halves[:, 1] = values.astype(np.int64) >> 63  # the sign, in all bits
     else:
         halves = np.ascontiguousarray(values).view("<i8").reshape(count, 2)
     validity = None if nulls is None else pa.py_buffer(np.packbits(~nulls, bitorder="little"))

@@ -189,7 +189,7 @@ class VersionedColumns(TableColumns):
     def before(self, flow: Flow) -> Old:
         came, puts = self._came()
         known = self._known(*self._newest_of(flow), puts)
-        at = known.timeline.newest(flow.key, came - 1)
+        at = known.timeline.newest(flow.key, came - 1)  # from its own number on, a change sees itself
         present = (at >= 0) & known.live[at] if len(known.live) else np.zeros(len(flow), dtype=np.bool_)
         return Old(present, known.pool.take(np.where(present, at, -1)))
 
@@ -201,6 +201,7 @@ class VersionedColumns(TableColumns):
 
     def needed(self, flow: Flow, moving: Int64s) -> Mask:
         """A change that is left out does not move the clock, and is not a newest version."""
+        # One by one: whether a change matters depends on which ones before it did.
         key, time, stored = self._newest_of(flow)
         newest: dict[int, tuple[int, bool]] = {}
         for one, at, there in zip(key.tolist(), time.tolist(), stored.is_valid().to_pylist(), strict=True):
@@ -222,6 +223,7 @@ class VersionedColumns(TableColumns):
         came, puts, now = self._beside(flow.at)
         known = self._known(*(self._stored(flow) if as_of else self._newest_of(flow)), puts)
         at = known.timeline.as_of(flow.key, flow.time, now) if as_of else known.timeline.newest(flow.key, now)
+        # `_clock` begins with what it showed before the batch: as many changes as came before a look-up have moved it.
         clock = self._clock[np.searchsorted(came, now)] if limit is None else np.maximum(limit, self.stream_time)
         missed = self._missed(at, known, clock)
         needed = self._too_old(flow, known.timeline, clock, now, missed) if as_of else -1
@@ -340,6 +342,8 @@ class UnversionedColumns(TableColumns):
             self._store.put_columns(gone, pa.nulls(len(gone), pa.binary()), np.zeros(len(gone), dtype=np.int64))
 
     def _write(self, puts: Flow) -> None:
+        # Of a key that is put several times, numpy's last assignment counts, as in the store. What time has removed was
+        # removed after all puts, so nothing of such a key is written.
         last = np.full(len(self._space.keys), -1, dtype=np.int64)
         last[puts.key] = np.arange(len(puts))
         if self._gone is not None:
@@ -369,6 +373,7 @@ class UnversionedColumns(TableColumns):
         self._since = np.concatenate([self._since, np.zeros(more, dtype=np.int64)])
         if not len(fresh):
             return
+        # Only rows that are there come back, so their places count those alone, behind the rows read before.
         there, rows, times = self._store.get_columns([self._space.keys[i] for i in fresh.tolist()])
         self._since[fresh[there]] = times
         self._position[fresh] = np.where(there, len(self._rows) + np.cumsum(there) - 1, -1)

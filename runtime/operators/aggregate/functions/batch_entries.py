@@ -32,6 +32,7 @@ class Counts:
     ) -> None:  # fmt: skip
         """`counted` are the records with a value, `index` says which, `steps` whether it is added (1) or taken back."""
         pairs, pair = np.unique(segments.group[counted] * len(names) + index, return_inverse=True)
+        # (group, value) is one number, which takes both apart again. Each pair has a record, so no segment is empty.
         self.group, self.value = np.divmod(pairs, max(len(names), 1))
         groups, values = self.group.tolist(), self.value.tolist()
         self._entries = [ranges.prefixes[g] + names[v] for g, v in zip(groups, values, strict=True)]
@@ -43,6 +44,7 @@ class Counts:
         running = by_pair.counts(steps[counted][by_pair.order], self.known)
         before = by_pair.before(running, self.known)
         self._ended = running[by_pair.ends - 1]
+        # A distinct value counts once: a record matters where the count of its value leaves zero, or comes back to it.
         self.change = np.zeros(len(segments), dtype=np.int64)
         self.change[counted[by_pair.order]] = (running > 0).astype(np.int64) - (before > 0)
 

@@ -132,12 +132,14 @@ class ExactSumColumns(ColumnAccumulator):
         if self._decimal is None:
             if narrow(total, _EXACT_IN_DOUBLE):
                 return total.astype(np.int64) / divisor
+            # Beyond 2**53 a double is not every integer; Python divides integers and rounds once.
             return np.array([t / n for t, n in zip(total.tolist(), divisor.tolist(), strict=True)])
         assert isinstance(self._to, DecimalType)
         factor = 10 ** (self._to.scale - self._decimal.scale)
         most = int(divisor.max()) if len(divisor) else 1
         if not narrow(total, (SAFE - most) // (2 * factor)):
             total, divisor = wide(total), wide(divisor)
+        # floor(x + 1/2) of the amount, in whole numbers. Above, they were made wide if a product could leave 64 bits.
         half_up = (2 * np.abs(total) * factor + divisor) // (2 * divisor)
         return np.where(total >= 0, half_up, -half_up)
 

@@ -50,10 +50,12 @@ class _Lives:
         """The lives of alternating old and new events, each of its `group`; `rows`: each group's rows at first."""
         events = Segments(group, len(rows))
         running = events.counts(steps[events.order], rows)
+        # A life begins where a change finds no rows, so only with the first event of one: a change that takes the last
+        # row back and adds another is one result of one life.
         before, firsts = events.before(running, rows), events.firsts
         begins = firsts | ((before == 0) & (events.order % 2 == 0))
         sign, life = np.empty_like(steps), np.empty_like(group)
-        sign[events.order] = running - before
+        sign[events.order] = running - before  # what an event did: one that finds nothing to take back did nothing
         life[events.order] = np.cumsum(begins) - 1
         first, of = firsts[begins], events.group[begins]
         last = np.append(first[1:], True) if len(first) else first
@@ -100,6 +102,8 @@ class TableGroupColumns:
         puts += [(state.groups + names[life], row) for life, row in zip(kept.tolist(), rows, strict=True)]
         gone = np.flatnonzero(lives.last & ~there & known[lives.group])
         deletes += [state.groups + names[life] for life in gone.tolist()]
+        # The stored entries are those of a group's first life. Unless that lasts to the end, with rows, they go as a
+        # whole; what a later life keeps is written anew, after the range has been removed.
         ranges = []
         if self._folding.keeps:
             over = np.flatnonzero(known[lives.group] & lives.first & ~(lives.last & there))
@@ -147,6 +151,8 @@ class TableGroupColumns:
 
     def _before(self, flow: Flow, places: Int64s, segments: Segments, begun: Groups, running: Groups) -> Old:
         """The results before the changes, whose first events are at `places`; none where the result failed then."""
+        # In `behind`, the states from before come first, one a life; then those at each event. Before the first event
+        # of a life stands the former, before any other one the event in front of it.
         source = np.where(segments.firsts, segments.group, segments.count - 1 + np.arange(len(segments)))[places]
         before = running.behind(begun).take(source)
         present = before.rows > 0
