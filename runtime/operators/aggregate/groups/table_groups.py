@@ -103,7 +103,7 @@ class TableGroupColumns:
         gone = np.flatnonzero(lives.last & ~there & known[lives.group])
         deletes += [state.groups + names[life] for life in gone.tolist()]
         # The stored entries are those of a group's first life. Unless that lasts to the end, with rows, they go as a
-        # whole; what a later life keeps is written anew, after the range has been removed.
+        # whole; what a later life keeps is written once the range is gone.
         ranges = []
         if self._folding.keeps:
             over = np.flatnonzero(known[lives.group] & lives.first & ~(lives.last & there))
