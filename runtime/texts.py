@@ -73,12 +73,12 @@ def decimal_of(text: str, type: DecimalType) -> Decimal:
 def exact_decimal(number: Decimal, type: DecimalType) -> Decimal:
     """The number with the scale of `type`. Raises ValueError if a digit would be lost."""
     try:
-        found = number.quantize(Decimal(1).scaleb(-type.scale), context=_EXACT)
+        exact = number.quantize(Decimal(1).scaleb(-type.scale), context=_EXACT)
     except InvalidOperation:
         raise ValueError(str(number)) from None
-    if found != number or found.copy_abs() >= Decimal(10) ** (type.precision - type.scale):
+    if exact != number or exact.copy_abs() >= Decimal(10) ** (type.precision - type.scale):
         raise ValueError(str(number))
-    return found if found else abs(found)
+    return exact if exact else abs(exact)
 
 
 @lru_cache(maxsize=1000)

@@ -75,8 +75,8 @@ def svg(drawing: Drawing) -> str:
 
 def _sheet(drawing: Drawing, boxes: Mapping[str, Box]) -> _Sheet:
     rows = in_rows(drawing)
-    found = middles(rows)
-    shift = MARGIN - min((found[slot] - rows.widths[slot] / 2 for slot in found), default=0.0)
+    centers = middles(rows)
+    shift = MARGIN - min((centers[slot] - rows.widths[slot] / 2 for slot in centers), default=0.0)
     edges: list[tuple[int, float, float]] = []
     bottom = float(MARGIN - _BEND)
     for band, row in zip(rows.bands, rows.rows, strict=True):
@@ -84,7 +84,7 @@ def _sheet(drawing: Drawing, boxes: Mapping[str, Box]) -> _Sheet:
         top = bottom + _BEND + (_HEAD if begins and drawing.bands[band] else 0)
         bottom = top + max(height(boxes[slot]) for slot in row if slot in boxes)
         edges.append((band, top, bottom))
-    return _Sheet(rows, {slot: x + shift for slot, x in found.items()}, tuple(edges))
+    return _Sheet(rows, {slot: x + shift for slot, x in centers.items()}, tuple(edges))
 
 
 # ---------------------------------------------------------------------------------------------------------------- ways

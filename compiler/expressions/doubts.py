@@ -141,7 +141,7 @@ class Doubts:
 
     def _bounds(self, conditions: Sequence[Expr]) -> Mapping[Expr, list[tuple[str, Any]]]:
         """What the conditions compare each column with: the operators, and constants that can be compared."""
-        found: dict[Expr, list[tuple[str, Any]]] = {}
+        by_expression: dict[Expr, list[tuple[str, Any]]] = {}
         for condition in conditions:
             if not isinstance(condition, Call) or condition.function not in _FLIPPED:
                 continue
@@ -150,8 +150,10 @@ class Doubts:
                 left, right, op = right, left, _FLIPPED[op]
             constant = self._outcomes.of(right)
             if isinstance(constant, Known) and isinstance(left.arg if isinstance(left, Cast) else left, Column):
-                found.setdefault(left, []).append((op, constant.value))
-        return {left: bounds for left, bounds in found.items() if len({_kind(value) for _, value in bounds}) == 1}
+                by_expression.setdefault(left, []).append((op, constant.value))
+        return {
+            left: bounds for left, bounds in by_expression.items() if len({_kind(value) for _, value in bounds}) == 1
+        }
 
 
 def _kind(value: Constant) -> type:

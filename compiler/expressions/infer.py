@@ -100,15 +100,15 @@ def is_aggregate_call(expr: syntax.Expression) -> bool:
 
 
 def _children(expr: syntax.Expression | syntax.When | syntax.Link) -> list[syntax.Expression]:
-    found: list[syntax.Expression] = []
+    parts: list[syntax.Expression] = []
     for name in expr.__match_args__:
         value = getattr(expr, name)
         for part in value if isinstance(value, tuple) else (value,):
             if isinstance(part, syntax.When | syntax.Link):
-                found += _children(part)
+                parts += _children(part)
             elif isinstance(part, syntax.Expression):
-                found.append(part)
-    return found
+                parts.append(part)
+    return parts
 
 
 def _depth(root: syntax.Expression) -> int:
@@ -154,15 +154,15 @@ class _Typer:
     def type(self, expr: syntax.Expression) -> Expr | None:
         """The plan of `expr`; None if it or a part of it is wrong."""
         try:
-            found = self._one(expr)
+            typed = self._one(expr)
         except Refused as refused:
             self.findings.append(refused.finding)
             return None
-        if found is not None:
-            self._typed[id(expr)] = found
+        if typed is not None:
+            self._typed[id(expr)] = typed
             inside = [(part, self._typed[id(part)]) for part in _children(expr) if id(part) in self._typed]
-            self.doubts.look(expr, found, inside)
-        return found
+            self.doubts.look(expr, typed, inside)
+        return typed
 
     def operands(self, *exprs: syntax.Expression) -> list[Operand] | None:
         """All of `exprs`, typed; None if any is wrong (the others are checked anyway)."""

@@ -103,13 +103,13 @@ class Scope:
         first, *rest = reference.parts
         source = self.input(first.text)
         if source is not None and rest:
-            found: Expr = self._qualified(source, rest.pop(0))
+            typed: Expr = self._qualified(source, rest.pop(0))
         else:
-            found = self._bare(first, rest)
-            self._refuse_misspelt(first, rest, found)
+            typed = self._bare(first, rest)
+            self._refuse_misspelt(first, rest, typed)
         for part in rest:
-            found = field_of(found, part)
-        return found
+            typed = field_of(typed, part)
+        return typed
 
     def _qualified(self, source: ScopeInput, name: syntax.Name) -> Expr:
         column = source.column(name.text)

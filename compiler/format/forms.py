@@ -66,14 +66,14 @@ class Forms:
 
     def pieces(self, form: Form) -> list[Piece]:
         """The form's own tokens and its inner forms, in order, without dropped tokens."""
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         at = form.start
         for inside in form.inside:
-            found += range(at, inside.start)
-            found.append(inside)
+            pieces += range(at, inside.start)
+            pieces.append(inside)
             at = inside.end
-        found += range(at, form.end)
-        return [piece for piece in found if isinstance(piece, Form) or piece not in self.dropped]
+        pieces += range(at, form.end)
+        return [piece for piece in pieces if isinstance(piece, Form) or piece not in self.dropped]
 
     def same_as(self, other: Forms) -> bool:
         """Whether both have the same statements and the same comments."""

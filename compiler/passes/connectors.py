@@ -60,14 +60,14 @@ def check_connectors(topology: Topology, kinds: Kinds) -> tuple[Connectors, tupl
     ahead: dict[str, int | None] = {}
     for name, declaration in topology.nodes.items():
         if isinstance(declaration, syntax.SourceDecl):
-            found = _connector(declaration.connector, "source", declaration.kind == "stream", findings)
-            if found is not None:
-                sources[name], ahead[name] = found, _max_ahead(declaration.connector)
+            valid = _connector(declaration.connector, "source", declaration.kind == "stream", findings)
+            if valid is not None:
+                sources[name], ahead[name] = valid, _max_ahead(declaration.connector)
     for index, sink in enumerate(topology.sinks):
         stream = topology.lost(sink) is not None or kinds.get(sink.name.text) == "stream"
-        found = _connector(sink.connector, "sink", stream, findings)
-        if found is not None:
-            sinks[index] = found
+        valid = _connector(sink.connector, "sink", stream, findings)
+        if valid is not None:
+            sinks[index] = valid
     every = (*sources.values(), *sinks.values())
     names = {name for connector in every for name in _variables(connector)}
     return Connectors(sources, sinks, tuple(sorted(names)), ahead), tuple(findings)

@@ -199,15 +199,15 @@ def _change_together(topology: Topology, kinds: Kinds, join: syntax.Join) -> boo
 
 def _upstream(topology: Topology, kinds: Kinds, name: str) -> set[str]:
     """A node and those that it is computed from, as far as records keep their key: what is behind comes on its own."""
-    found, waiting = set[str](), [name]
+    above, waiting = set[str](), [name]
     while waiting:
         declaration = topology.nodes.get(name := waiting.pop())
-        if declaration is None or name in found:
+        if declaration is None or name in above:
             continue
-        found.add(name)
+        above.add(name)
         if isinstance(declaration, syntax.DerivedDecl) and not _moves(declaration.operation, kinds):
             waiting.extend(read.name.text for read in declaration.operation.inputs)
-    return found
+    return above
 
 
 def _moves(operation: syntax.Operation, kinds: Kinds) -> bool:

@@ -148,14 +148,14 @@ def _coalesce_column(columns: Columns, call: Call) -> pa.Array:
     first, *others = call.args
     if all(map(never_fails, others)):
         return pc.coalesce(*map(columns.array, call.args))
-    found = columns.array(first)
+    result = columns.array(first)
     for arg in others:
-        null = found.is_null().to_numpy(zero_copy_only=False)
+        null = result.is_null().to_numpy(zero_copy_only=False)
         if not null.any():
             break
         filled, rest = np.flatnonzero(~null), np.flatnonzero(null)
-        found = _scattered([found.take(pa.array(filled)), columns.some(arg, rest)], [filled, rest])
-    return found
+        result = _scattered([result.take(pa.array(filled)), columns.some(arg, rest)], [filled, rest])
+    return result
 
 
 def _scattered(pieces: list[pa.Array], places: list[npt.NDArray[np.int64]]) -> pa.Array:

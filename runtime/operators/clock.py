@@ -272,7 +272,7 @@ class _ByInput:
 
     def seen(self, event: Int64s, due: Int64s) -> Int64s:
         records = len(self._at)
-        found = np.minimum(event + 1, records)
+        counts = np.minimum(event + 1, records)
         out = np.flatnonzero((event >= records) & (event < self.never))
         if len(out):
             cause, clock = event[out] - records, due[out] + self._hold
@@ -280,8 +280,8 @@ class _ByInput:
             turn = np.zeros(len(out), dtype=np.int64)
             released = self._clock.routes.released_at(self._name, cause, clock, place, turn)
             mine, others = arrivals(released, self._at)
-            found[out] = np.searchsorted(others, mine)
-        return found
+            counts[out] = np.searchsorted(others, mine)
+        return counts
 
     def sent(
         self, event: Int64s, due: Int64s, keys: Sequence[bytes], place: Int64s | None = None

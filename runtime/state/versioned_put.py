@@ -168,12 +168,12 @@ def _write_heads(
     counts = at - np.concatenate((np.array([-1], np.int64), at[:-1]))
     marks, directories, uppers = _carried(batch, heads, owner, mine)
     names = [batch.keys[k] for k in mine.tolist()]
-    found = spill(kv, rows, Heads(names, counts, times, values, directories, uppers), batch.horizon, writes)
+    left = spill(kv, rows, Heads(names, counts, times, values, directories, uppers), batch.horizon, writes)
     # A head has at most one due row, which its mark names. One that has none gets it as soon as it has something to let
     # go later (`needs_due`); one that has it keeps it, although it is early by now: the sweep looks again.
-    due = (marks < 0) & ((found.counts > 1) | deleted[element[at]] | (found.directories > 0))
+    due = (marks < 0) & ((left.counts > 1) | deleted[element[at]] | (left.directories > 0))
     marks = np.where(due, times[at], marks)
-    blocks = encode_blocks(found.counts, marks, found.times, found.values, found.directories, found.uppers)
+    blocks = encode_blocks(left.counts, marks, left.times, left.values, left.directories, left.uppers)
     prefix = rows.head
     writes.puts += [(prefix + name, block) for name, block in zip(names, blocks, strict=True)]
     writes.puts += [

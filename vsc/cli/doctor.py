@@ -53,15 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Prints a line for each check; returns 1 if one of them needs fixing."""
-    found = list(checks())
-    width = max(len(check.name) for check in found)
+    checked = list(checks())
+    width = max(len(check.name) for check in checked)
     lines = []
-    for check in found:
+    for check in checked:
         lines.append(f"{'ok ' if check.fix is None else 'BAD'}  {check.name.ljust(width)}  {check.found}\n")
         if check.fix is not None:
             lines.append(f"     {' ' * width}  -> {check.fix}\n")
     print_payload("".join(lines))
-    return 1 if any(check.fix is not None for check in found) else 0
+    return 1 if any(check.fix is not None for check in checked) else 0
 
 
 def checks() -> Iterator[Check]:

@@ -67,7 +67,7 @@ def _once(args: argparse.Namespace) -> int:
 
 def _files(paths: Sequence[str]) -> list[str]:
     """The scenario files that `paths` name or contain, each once. Raises `UsageError`."""
-    found: dict[str, str] = {}
+    by_path: dict[str, str] = {}
     for path in paths:
         if os.path.isdir(path):
             inside = list(_inside(path))
@@ -78,8 +78,8 @@ def _files(paths: Sequence[str]) -> list[str]:
         else:
             inside = [path]
         for file in inside:
-            found.setdefault(os.path.realpath(file), file)
-    return list(found.values())
+            by_path.setdefault(os.path.realpath(file), file)
+    return list(by_path.values())
 
 
 def _read(paths: Sequence[str]) -> Iterator[str]:

@@ -83,15 +83,15 @@ def _upgraded(args: argparse.Namespace, plan: Plan, options: SparkOptions, given
 
 def _positions(given: list[str]) -> dict[str, str]:
     """The positions that `--position` gives, by source. Raises UsageError for one that cannot be parsed."""
-    found: dict[str, str] = {}
+    positions: dict[str, str] = {}
     for one in given:
         name, is_there, value = one.partition("=")
         if not (name and is_there and value):
             raise UsageError(f"--position {one}: it is not SOURCE=POSITION", "write, say, --position orders=latest")
-        if name in found:
+        if name in positions:
             raise UsageError(f"--position {one}: source {name} has a position already", "give each source one")
-        found[name] = value
-    return found
+        positions[name] = value
+    return positions
 
 
 def _show(positions: Collection[str], changes: Sequence[Change]) -> None:

@@ -15,13 +15,13 @@ __all__ = ["report"]
 
 def report(survey: Survey, made: Statement) -> dict[str, Any]:
     """One source. Times are in ms since 1970 and as ISO text, durations in ms and as the language writes them."""
-    found, sample, profile = survey.found, survey.sample, survey.profile
+    input, sample, profile = survey.found, survey.sample, survey.profile
     return {
-        "path": found.path,
-        "format": found.format,
-        "options": dict((*survey.headers.options, *found.options)),
-        "files": len(found.files),
-        "bytes": sum(file.size for file in found.files),
+        "path": input.path,
+        "format": input.format,
+        "options": dict((*survey.headers.options, *input.options)),
+        "files": len(input.files),
+        "bytes": sum(file.size for file in input.files),
         "rows_read": profile.rows,
         "complete": sample.complete,
         "files_read": len(sample.files),

@@ -102,14 +102,14 @@ def _is_id(names: tuple[str, ...], columns: Mapping[str, DataColumn]) -> bool:
 
 
 def _about(survey: Survey) -> Iterator[str]:
-    found, sample = survey.found, survey.sample
-    bytes, files = bytes_text(sum(f.size for f in found.files)), counted(len(found.files), "file")
-    what = f"{found.path}: {found.format}, {files}, {bytes}"
+    input, sample = survey.found, survey.sample
+    bytes, files = bytes_text(sum(f.size for f in input.files)), counted(len(input.files), "file")
+    what = f"{input.path}: {input.format}, {files}, {bytes}"
     rows = counted(survey.profile.rows, "row")
     if sample.complete:
         yield f"{what}, {rows}."
     else:
-        files = "the file" if len(found.files) == 1 else f"each of {len(sample.files)} of them"
+        files = "the file" if len(input.files) == 1 else f"each of {len(sample.files)} of them"
         yield f"{what}. A sample: the first rows of {files}, {rows} in all. What follows is true of these."
 
 

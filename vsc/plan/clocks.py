@@ -108,15 +108,15 @@ def moments_due(plan: Plan) -> Mapping[str, frozenset[Every] | None]:
     Windows that wait to close are due at few.
     """
     nodes, clocks = {node.name: node for node in plan.nodes}, node_clocks(plan)
-    found: dict[str, frozenset[Every] | None] = {node.name: frozenset() for node in plan.sources}
+    by_source: dict[str, frozenset[Every] | None] = {node.name: frozenset() for node in plan.sources}
     asking = _asking(plan, clocks)
     for node in plan.nodes:
         if node.name in asking:
             due = _due(node, nodes, clocks[node.name])
             for source in clocks[node.name].sources:
-                known = found[source]
-                found[source] = None if due is None or known is None else known | {due}
-    return found
+                known = by_source[source]
+                by_source[source] = None if due is None or known is None else known | {due}
+    return by_source
 
 
 def _due(node: Node, nodes: Mapping[str, Node], clock: NodeClock) -> Every | None:

@@ -266,12 +266,14 @@ def _decode_type(value: object, path: str) -> DataType:
     if type(value) is not str:
         raise _error(path, f"expected a type, found {_shown(value)}")
     try:
-        found = parse_type(value)
+        decoded = parse_type(value)
     except ValueError as error:
         raise _error(path, str(error)) from None
-    if isinstance(found, DecimalType) and not (1 <= found.precision <= 38 and 0 <= found.scale <= found.precision):
+    if isinstance(decoded, DecimalType) and not (
+        1 <= decoded.precision <= 38 and 0 <= decoded.scale <= decoded.precision
+    ):
         raise _error(path, f"not a type: {value!r}")
-    return found
+    return decoded
 
 
 def _decode_expression(value: object, path: str) -> exprs.Expr:

@@ -240,13 +240,13 @@ class StoreView:
         time = None if as_of is None else _checked(node.name, "as_of", as_of)
         if time is not None and self._store.kind == "unversioned":
             raise ValueError(f"'{node.name}' has an unversioned store: it cannot be read as of a time")
-        found = self._runtime.look_up(self._store, values, time)
-        if found.status not in (Status.VERSION, Status.ROW):
+        answer = self._runtime.look_up(self._store, values, time)
+        if answer.status not in (Status.VERSION, Status.ROW):
             return None
-        assert found.value is not None
-        valid_from, valid_to = found.extra
+        assert answer.value is not None
+        valid_from, valid_to = answer.extra
         assert valid_from is not None
-        return VersionedRecord(_outside(node.schema.value, found.value), valid_from, valid_to)
+        return VersionedRecord(_outside(node.schema.value, answer.value), valid_from, valid_to)
 
 
 def _options(on_bad_row: str, on_error: str, now: Time | None) -> RunOptions:

@@ -64,15 +64,15 @@ class Joining(Step):
 
     def waiting(self) -> list[tuple[int, tuple[int, bytes, bytes]]]:
         """Takes out all that waits, by (time, right before left, key): when, and its side, key and record."""
-        found = []
+        due = []
         for place, value in self._state.scan_waiting():
             _, times, rows = unpacked([value])
-            found += [
+            due += [
                 (time, (place.side, place.key, row)) for time, row in zip(times.tolist(), rows.to_pylist(), strict=True)
             ]
-        found.sort(key=lambda one: (one[0], _FIRST[one[1][0]], one[1][1]))
+        due.sort(key=lambda one: (one[0], _FIRST[one[1][0]], one[1][1]))
         self._state.write([], [], [place for place, _ in self._state.scan_waiting()], 0)
-        return found
+        return due
 
     def release(self, waiting: list[tuple[int, tuple[int, bytes, bytes]]], at: Moments) -> Flow:
         """Sends what `waiting` took out, each at its moment."""

@@ -207,17 +207,17 @@ class VersionedColumns(TableColumns):
         for one, at, there in zip(key.tolist(), time.tolist(), stored.is_valid().to_pylist(), strict=True):
             newest[one] = max(newest.get(one, (-1, False)), (at, there))
         clock, grace = self._store.observed_stream_time, self._store.grace
-        found = np.ones(len(flow), dtype=np.bool_)
+        matters = np.ones(len(flow), dtype=np.bool_)
         rows = zip(flow.key.tolist(), flow.time.tolist(), flow.present.tolist(), moving.tolist(), strict=True)
         for row, (one, at, there, moved) in enumerate(rows):
             since, live = newest.get(one, (-1, False))
             if not there and not live:
-                found[row] = False
+                matters[row] = False
             elif at >= max(max(clock, moved) - grace, self._store.floor):
                 clock = max(clock, moved)
                 if at >= since:
                     newest[one] = at, there
-        return found
+        return matters
 
     def look_up(self, flow: Flow, as_of: bool, limit: Int64s | None) -> TableRows:
         came, puts, now = self._beside(flow.at)

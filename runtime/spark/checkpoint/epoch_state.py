@@ -185,14 +185,14 @@ class EpochState:
 
     def manifests(self, stage: int, only: int | None = None) -> dict[int, Manifest]:
         """The manifest of each partition; checked, so that damage is reported before anything is read."""
-        found = {p: Manifest() for p in range(self.partitions) if only in (None, p)}
+        by_partition = {p: Manifest() for p in range(self.partitions) if only in (None, p)}
         for row in self._variable(stage, "manifest").select("partition_id", "value.text").collect():
-            if row.partition_id in found:
-                found[row.partition_id] = Manifest.load(row.text)
-                chain = found[row.partition_id].blobs
+            if row.partition_id in by_partition:
+                by_partition[row.partition_id] = Manifest.load(row.text)
+                chain = by_partition[row.partition_id].blobs
                 if any(blob.name.split("-")[1:2] != [str(stage)] for blob in chain):
                     raise StateError(f"the state of stage {stage} is not where it was expected: {chain[0].name!r}")
-        return found
+        return by_partition
 
     def asked(self, stage: int, manifests: Mapping[int, Manifest], ask: Ask, ddl: str) -> DataFrame:
         """What `ask` gives for each of the partitions of `manifests`: rows of the columns `ddl`."""

@@ -85,7 +85,7 @@ def _entries(files: Any) -> list[tuple[int, str, str, int]]:
 
     They are read as one text: a look at a single entry takes as long as one at all of them.
     """
-    found = []
+    entries = []
     for place, line in enumerate(str(files.mkString("\n")).splitlines()):
         match = _ENTRY.fullmatch(line)
         if match is None:
@@ -93,8 +93,8 @@ def _entries(files: Any) -> list[tuple[int, str, str, int]]:
         url, size = match.groups()
         if int(size):
             # As Spark's column for the file's path has it: without the two slashes of an authority that is not there.
-            found.append((place, url, unquote(re.sub(r"^([a-z]+):///", r"\1:/", url)), int(size)))
-    return found
+            entries.append((place, url, unquote(re.sub(r"^([a-z]+):///", r"\1:/", url)), int(size)))
+    return entries
 
 
 def _method(instance: Any, name: str) -> Any:

@@ -170,17 +170,17 @@ class _File:
         for number, reason in reasons.items():
             why[number - 1], rejected[number - 1] = reason, True
         place = pa.array(np.cumsum(~rejected) - 1, pa.int64(), mask=rejected)
-        found: dict[str, pa.Array] = {}
+        columns: dict[str, pa.Array] = {}
         for column, i in places.items():
             cells = table.column(names[i]).combine_chunks()
             cells, wrong = _utf8(cells.take(place) if reasons else cells)
             for number in wrong:
                 why[number] = why[number] or f"column {column.name!r} is not UTF-8 text"
-            found[column.name] = values = read_cells(cells, column.type, self._cells.zone)
+            columns[column.name] = values = read_cells(cells, column.type, self._cells.zone)
             if values.null_count > cells.null_count:
                 for number in np.flatnonzero(pc.and_(values.is_null(), cells.is_valid())).tolist():
                     why[number] = why[number] or misfit(column, cells[number].as_py())
-        return self._batch(found, why, data)
+        return self._batch(columns, why, data)
 
     def _read(self, data: bytes, reject: object, names: list[str], wanted: list[str] | None = None) -> pa.Table:
         """pyarrow's reading of `data`; without `names` its first record has them."""

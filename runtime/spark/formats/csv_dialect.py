@@ -38,12 +38,12 @@ class CsvDialect:
         """The dialect that Spark's options describe. Raises SourceError, starting with `place`, if invalid."""
         for problem in cell_problems(options):
             raise SourceError(f"{place}: {problem.message}", problem.help)
-        found = {name.lower(): CELL_TEXTS.get(value, value) for name, value in options.items()}
-        separator = found.get("sep", found.get("delimiter", ","))
-        quote = found.get("quote", '"')
-        escape = found.get("escape", "")
-        line_end = found.get("linesep", "\n")
-        return cls(separator, quote, None if escape in ("", quote) else escape, found.get("nullvalue", ""), line_end)
+        written = {name.lower(): CELL_TEXTS.get(value, value) for name, value in options.items()}
+        separator = written.get("sep", written.get("delimiter", ","))
+        quote = written.get("quote", '"')
+        escape = written.get("escape", "")
+        line_end = written.get("linesep", "\n")
+        return cls(separator, quote, None if escape in ("", quote) else escape, written.get("nullvalue", ""), line_end)
 
 
 def record_ends(data: bytes, dialect: CsvDialect) -> Int64s:
@@ -99,12 +99,12 @@ def _quotes(codes: np.ndarray, text: np.ndarray | None, dialect: CsvDialect) -> 
 
 def _taking_turns(places: Int64s, first: np.ndarray) -> Int64s:
     """The same where some quotes are mere text: one by one."""
-    found: list[int] = []
+    turns: list[int] = []
     closed = -2
     for place, is_first in zip(places.tolist(), first.tolist(), strict=True):
-        if len(found) % 2:
+        if len(turns) % 2:
             closed = place
-            found.append(place)
+            turns.append(place)
         elif is_first or place == closed + 1:
-            found.append(place)
-    return np.array(found, np.int64)
+            turns.append(place)
+    return np.array(turns, np.int64)

@@ -186,8 +186,8 @@ def _has_old_calendar(file: pq.ParquetFile) -> bool:
 
 def _same_in_both_calendars(convert: Conversion, where: str, column: pa.Array) -> pa.Array:
     """The column converted; refuses times that are not the same in the other calendar as in ours."""
-    found = convert(column)
-    for leaf in leaves(found):
+    converted = convert(column)
+    for leaf in leaves(converted):
         if leaf.type not in _FIRST:
             continue
         first, name, year = _FIRST[leaf.type]
@@ -198,4 +198,4 @@ def _same_in_both_calendars(convert: Conversion, where: str, column: pa.Array) -
                 "write 'datetimeRebaseMode' = 'LEGACY', 'int96RebaseMode' = 'LEGACY' among the options of the "
                 "source: Spark then reads its files",
             )
-    return found
+    return converted

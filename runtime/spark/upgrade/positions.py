@@ -128,12 +128,12 @@ def _begins(given: str) -> str:
 
 
 def _shown(offset: str) -> str:
-    found = json.loads(offset)
-    if not isinstance(found, dict):
-        return str(found)
-    if "logOffset" in found:
-        return f"entry {found['logOffset']} of its log"
-    return ", ".join(_parts(found))[:200]
+    position = json.loads(offset)
+    if not isinstance(position, dict):
+        return str(position)
+    if "logOffset" in position:
+        return f"entry {position['logOffset']} of its log"
+    return ", ".join(_parts(position))[:200]
 
 
 def _parts(offset: dict[str, object]) -> Iterator[str]:

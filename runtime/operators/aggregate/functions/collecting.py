@@ -105,16 +105,16 @@ class _Collected(OnlyEntries):
     def open(self, ranges: EntryRanges, state: State) -> State:
         self.ranges = ranges
         data: list[bytes] = []
-        found = np.zeros((2, len(ranges.prefixes)), dtype=np.int64)
+        lists = np.zeros((2, len(ranges.prefixes)), dtype=np.int64)
         for group in np.flatnonzero(ranges.stored).tolist():
             start = ranges.prefixes[group] + self._mark
             stored = [(row[len(start) :], value) for row, value in ranges.kv.scan(start, prefix_end(start))]
             kept = self._groups[group] = _Group(ranges, group)
             numbers = range(len(data), len(data) + len(stored))
             data += [value for _, value in stored]
-            found[:, group] = self._lists.of(self._read(kept, [suffix for suffix, _ in stored], numbers))
+            lists[:, group] = self._lists.of(self._read(kept, [suffix for suffix, _ in stored], numbers))
         (self.values,) = self.row.decode_columns(pa.array(data, pa.binary()))
-        return found[0], found[1]
+        return lists[0], lists[1]
 
     def _read(self, kept: _Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
         """The list of one group, given its stored rows and the numbers of their values."""

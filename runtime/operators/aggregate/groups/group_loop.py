@@ -57,16 +57,16 @@ class GroupLoop:
             zip(keys, rows_of(flow.keys, self._site.node.schema.key, len(flow)), given, places, moving, strict=True)
         ):
             try:
-                found = self._taken(*record)
+                results = self._taken(*record)
             except NodeFailure as failure:
                 failed[row] = failure
                 continue
-            if found is None:
+            if results is None:
                 expired.append(row)
             else:
                 sent.append(row)
-                olds.append(found[0])
-                news.append(found[1])
+                olds.append(results[0])
+                news.append(results[1])
                 times.append(self._groups[record[0]].time)
         self._site.kept(flow, failed)
         self._site.lose(Dropped.EXPIRED, flow, np.array(expired, dtype=np.int64))

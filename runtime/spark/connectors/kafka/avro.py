@@ -129,7 +129,7 @@ def decoded(form: AvroForm, values: pa.Array) -> tuple[list[pa.Array], list[str 
 def encoded(form: AvroForm, columns: Sequence[pa.Array]) -> pa.Array:
     """Their values. ValueError shows the record that the schema cannot hold."""
     schema, names = _parsed(form.schema), [column.name for column in form.columns]
-    found = []
+    messages = []
     rows = zip(*(to_values(a, c.type) for a, c in zip(columns, form.columns, strict=True)), strict=True)
     for row in rows:
         out = io.BytesIO()
@@ -140,8 +140,8 @@ def encoded(form: AvroForm, columns: Sequence[pa.Array]) -> pa.Array:
             schemaless_writer(out, schema, record)
         except Exception as error:  # fastavro raises anything on values that do not fit
             raise ValueError(f"{_shown(names, row)} does not fit its Avro schema: {error}") from error
-        found.append(out.getvalue())
-    return pa.array(found, pa.binary())
+        messages.append(out.getvalue())
+    return pa.array(messages, pa.binary())
 
 
 @lru_cache(maxsize=64)

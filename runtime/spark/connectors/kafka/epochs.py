@@ -105,16 +105,16 @@ class EpochReader:
     def _read(self, consumer: Consumer, start: int) -> Note | None:
         """The last note from an offset on that `consumer` sees."""
         consumer.assign([self._at(start)])
-        found: bytes | None = None
+        last: bytes | None = None
         while True:
             message = consumer.poll(SECONDS)
             if message is None:
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer"))
             error = message.error()
             if error is None:
-                found = message.value()
+                last = message.value()
             elif error.code() == KafkaError._PARTITION_EOF:
-                return None if found is None else Note.of(found)
+                return None if last is None else Note.of(last)
             else:
                 raise KafkaException(error)
 

@@ -47,15 +47,15 @@ class KafkaInput(Input):
 
     def _latest(self) -> dict[tuple[str, int], int]:
         """Where Spark saw the topic end: in a run that ends, once for the whole of it."""
-        found = private_field(self._source, "allDataForTriggerAvailableNow") or private_field(
+        offsets = private_field(self._source, "allDataForTriggerAvailableNow") or private_field(
             self._source, "latestPartitionOffsets"
         )
-        if found is None:
+        if offsets is None:
             # It repeats an epoch and has not asked the broker yet: without that, its own report of the epoch fails.
             end = self._source.deserializeOffset(self._end().json())
             self._source.latestOffset(end, self._everything)
-            found = private_field(self._source, "latestPartitionOffsets")
-        return _partitions(found)
+            offsets = private_field(self._source, "latestPartitionOffsets")
+        return _partitions(offsets)
 
 
 def _by_partition(offset: Any) -> dict[tuple[str, int], int]:
