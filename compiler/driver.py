@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Diagnostic, Finding, TopologyError, locate
+from vsc.compiler.includes import Includes
 from vsc.compiler.parser import parse
 from vsc.compiler.passes.check import CheckedTopology, Survey, check, survey
 from vsc.compiler.resolve import resolve
@@ -21,7 +22,15 @@ from vsc.compiler.topology import Topology
 from vsc.plan.nodes import Plan
 from vsc.plan.record import record
 
-__all__ = ["Result", "Surveyed", "check_topology", "compile_source", "compile_topology", "survey_topology"]
+__all__ = [
+    "Result",
+    "Surveyed",
+    "check_source",
+    "check_topology",
+    "compile_source",
+    "compile_topology",
+    "survey_topology",
+]
 
 _NO_VARIABLES: Mapping[str, str] = {}
 
@@ -62,14 +71,20 @@ def check_topology(
     text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES
 ) -> tuple[Diagnostic, ...]:
     """All diagnostics of a topology, warnings too; see `compile_topology` for the arguments."""
-    source = SourceFile(path, text)
-    return _located(_check(source, variables)[1], source)
+    return check_source(text, path, variables)[1]
+
+
+def check_source(
+    text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES
+) -> tuple[SourceFile, tuple[Diagnostic, ...]]:
+    """As `check_topology`, with the topology and the files that it includes."""
+    source, _, findings = _check(SourceFile(path, text), variables)
+    return source, _located(findings, source)
 
 
 def compile_source(text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES) -> Result:
     """The outcome of compiling a topology; see `compile_topology` for the arguments."""
-    source = SourceFile(path, text)
-    checked, findings = _check(source, variables)
+    source, checked, findings = _check(SourceFile(path, text), variables)
     plan = None
     if checked is not None:
         from vsc.compiler.lower import lower  # `vsc check` does without
@@ -80,23 +95,27 @@ def compile_source(text: str, path: str = "topology.vdsl", variables: Mapping[st
 
 def survey_topology(text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES) -> Surveyed:
     """The facts of a topology that may be half written, for editors; see `compile_topology`."""
-    source = SourceFile(path, text)
-    file, topology, before = _resolved(source, variables)
+    source, file, topology, before = _resolved(SourceFile(path, text), variables)
     found, of_passes = survey(source, topology)
     return Surveyed(source, file, found, _unique((*before, *of_passes)))
 
 
-def _check(source: SourceFile, variables: Mapping[str, str]) -> tuple[CheckedTopology | None, tuple[Finding, ...]]:
-    """The checked topology (None if there is an error), and all findings."""
-    _, topology, before = _resolved(source, variables)
-    return check(source, topology, before)
+def _check(
+    given: SourceFile, variables: Mapping[str, str]
+) -> tuple[SourceFile, CheckedTopology | None, tuple[Finding, ...]]:
+    """The topology with the files that it includes, checked (None if there is an error), and all findings."""
+    source, _, topology, before = _resolved(given, variables)
+    return source, *check(source, topology, before)
 
 
-def _resolved(source: SourceFile, variables: Mapping[str, str]) -> tuple[syntax.File, Topology, tuple[Finding, ...]]:
-    parsed = parse(source.text, ChainMap(_texts(variables), os.environ))
-    stem = os.path.splitext(os.path.basename(source.path))[0]
+def _resolved(
+    given: SourceFile, variables: Mapping[str, str]
+) -> tuple[SourceFile, syntax.File, Topology, tuple[Finding, ...]]:
+    includes = Includes(given)
+    parsed = parse(given.text, ChainMap(_texts(variables), os.environ), includes)
+    stem = os.path.splitext(os.path.basename(given.path))[0]
     topology, misnamed = resolve(parsed.file, stem, complete=not parsed.findings)
-    return parsed.file, topology, (*parsed.findings, *misnamed)
+    return includes.source, parsed.file, topology, (*parsed.findings, *misnamed)
 
 
 def _texts(variables: object) -> dict[str, str]:

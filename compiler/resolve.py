@@ -37,8 +37,10 @@ def resolve(file: syntax.File, stem: str, complete: bool = True) -> tuple[Topolo
     written = {sink.name for sink in sinks}
     findings.extend(_unknown(n, nodes, syntax.LOST if n in written else ()) for n in unknown)
     options = () if naming is None else naming.options
+    constants = _constants(file, findings)
     complete = complete and not findings
-    return replace(topology, complete=complete, unfinished=file.unfinished, options=options), tuple(findings)
+    topology = replace(topology, complete=complete, unfinished=file.unfinished, options=options, constants=constants)
+    return topology, tuple(findings)
 
 
 def _naming(file: syntax.File, findings: list[Finding]) -> syntax.TopologyName | None:
@@ -67,6 +69,22 @@ def _naming(file: syntax.File, findings: list[Finding]) -> syntax.TopologyName |
     return first
 
 
+def _constants(file: syntax.File, findings: list[Finding]) -> tuple[syntax.ConstantDecl, ...]:
+    """The constants, each once."""
+    known: dict[str, syntax.ConstantDecl] = {}
+    for constant in file.statements:
+        if isinstance(constant, syntax.ConstantDecl):
+            earlier = known.setdefault(constant.name.text, constant)
+            if earlier is not constant:
+                findings.append(_twice(constant.name, earlier.name))
+    return tuple(known.values())
+
+
+def _twice(name: syntax.Name, earlier: syntax.Name) -> Finding:
+    label = Label(earlier.span, "first declared here")
+    return Finding("VSC101", name.span, f"`{name.text}` is declared twice", (label,), "give one of them another name")
+
+
 def _declarations(file: syntax.File, findings: list[Finding]) -> dict[str, Declaration]:
     nodes: dict[str, Declaration] = {}
     for statement in file.statements:
@@ -74,12 +92,7 @@ def _declarations(file: syntax.File, findings: list[Finding]) -> dict[str, Decla
             continue
         name = statement.name
         if (earlier := nodes.get(name.text)) is not None:
-            findings.append(
-                Finding(
-                    "VSC101", name.span, f"`{name.text}` is declared twice",
-                    (Label(earlier.name.span, "first declared here"),), "give one of them another name",
-                )
-            )  # fmt: skip
+            findings.append(_twice(name, earlier.name))
             continue
         nodes[name.text] = statement
     return nodes

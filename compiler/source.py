@@ -1,7 +1,8 @@
 """Source text and places in it.
 
 A `Span` is a half-open range of character offsets; a `SourceFile` turns offsets into lines and columns, 1-based and
-counted in characters, as editors show them.
+counted in characters, as editors show them. The texts of included files stand behind that of the topology, so that one
+offset is a place in any of them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 
 from vsc.plan.record import record
 
-__all__ = ["Position", "SourceFile", "Span"]
+__all__ = ["Included", "Position", "SourceFile", "Span"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,12 +35,25 @@ class Position:
     column: int
 
 
+@record
+class Included:
+    """A file that is included: its path, the offset at which its text begins, and the statement that includes it."""
+
+    path: str
+    start: int
+    by: Span
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The text of one topology and the path that messages show for it."""
+    """The text of a topology and the path that messages show for it.
+
+    `included` are the files whose texts stand behind its own in `text`, each on a new line, in that order.
+    """
 
     path: str
     text: str
+    included: tuple[Included, ...] = ()
     _starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -48,9 +62,35 @@ class SourceFile:
         object.__setattr__(self, "_starts", tuple(starts))
 
     def position(self, offset: int) -> Position:
-        """The line and column of the character at `offset` (one past the end is allowed)."""
+        """The line and column in its file of the character at `offset` (one past the end is allowed)."""
         line = bisect_right(self._starts, offset)
-        return Position(line, offset - self._starts[line - 1] + 1)
+        part = self._part(offset)
+        before = 0 if part is None else bisect_right(self._starts, part.start) - 1
+        return Position(line - before, offset - self._starts[line - 1] + 1)
+
+    def path_of(self, offset: int) -> str:
+        """The path of the file in which `offset` is."""
+        part = self._part(offset)
+        return self.path if part is None else part.path
+
+    def own(self, span: Span) -> Span:
+        """`span`, or the statement of the topology itself that includes it."""
+        part = self._part(span.start)
+        return span if part is None else self.own(part.by)
+
+    def line_of(self, span: Span) -> int:
+        """The line of the topology itself on which `span`, or what includes it, begins."""
+        return self.position(self.own(span).start).line
+
+    def files(self) -> dict[str, SourceFile]:
+        """The topology and the included files, each by itself, by their paths."""
+        ends = [*(part.start - 1 for part in self.included), len(self.text)]
+        starts = [(self.path, 0), *((part.path, part.start) for part in self.included)]
+        return {path: SourceFile(path, self.text[at:end]) for (path, at), end in zip(starts, ends, strict=True)}
+
+    def _part(self, offset: int) -> Included | None:
+        place = bisect_right(self.included, offset, key=lambda part: part.start)
+        return self.included[place - 1] if place else None
 
     def line(self, number: int) -> str:
         """The text of line `number`, without its line end; empty past the end of the file."""

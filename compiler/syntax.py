@@ -71,6 +71,15 @@ class ColumnRef:
 
 
 @record
+class Constant:
+    """The name of a constant in an expression, and the `value` that ``let`` gives it."""
+
+    name: Name
+    value: Expression
+    span: Span
+
+
+@record
 class FieldOf:
     """``(e).f``: a member of a struct that is given by an expression other than a plain path."""
 
@@ -210,8 +219,8 @@ class CastTo:
 
 
 Expression = (
-    Literal | Duration | Variable | ColumnRef | FieldOf | Element | FunctionCall | Unary | Chain | Comparison | IsNull
-    | In | Between | Like | Case | CastTo
+    Literal | Duration | Variable | ColumnRef | Constant | FieldOf | Element | FunctionCall | Unary | Chain | Comparison
+    | IsNull | In | Between | Like | Case | CastTo
 )  # fmt: skip
 
 
@@ -544,6 +553,28 @@ class TopologyName:
 
 
 @record
+class ConstantDecl:
+    """``let NAME = EXPR;``. Where it is a computed duration, `value` is the result.
+
+    `of_variables`: whether a ``${name}`` is part of it, or of a constant in it.
+    """
+
+    name: Name
+    value: Expression
+    span: Span
+    of_variables: bool
+
+
+@record
+class Include:
+    """``include 'PATH';``. The statements of that file are read in its place."""
+
+    path: str
+    path_span: Span
+    span: Span
+
+
+@record
 class SourceDecl:
     """``stream|table|global table NAME (columns) from CONNECTOR ...;``. `kind_span` covers the words of the kind."""
 
@@ -587,7 +618,7 @@ class SinkDecl:
     span: Span
 
 
-Statement = TopologyName | SourceDecl | DerivedDecl | SinkDecl
+Statement = TopologyName | ConstantDecl | SourceDecl | DerivedDecl | SinkDecl
 
 
 @record

@@ -56,6 +56,8 @@ _SYNTAX = {
     "VSC024": "a merge conflict that is not resolved",
     "VSC025": "an operation or a query inside another one",
     "VSC026": "a placeholder of another tool",
+    "VSC027": "a file that cannot be included",
+    "VSC028": "a statement that an included file cannot have",
 }
 
 _STRUCTURE = {
@@ -68,7 +70,7 @@ _STRUCTURE = {
     "VSC108": "a join of two streams without `within`",
     "VSC109": "a clause that does not apply here",
     "VSC110": "an unknown column",
-    "VSC111": "a column that several inputs have",
+    "VSC111": "a name that means several things",
     "VSC112": "an unknown function",
     "VSC113": "a name that is used as something else",
     "VSC114": "an unknown field of a struct",
@@ -87,6 +89,7 @@ _STRUCTURE = {
     "VSC130": "`window closes` on a table without windows",
     "VSC131": "a join of tables with different windows",
     "VSC132": "lost records of a node that loses none",
+    "VSC133": "a constant that cannot stand here",
 }
 
 _SCHEMAS = {

@@ -50,9 +50,10 @@ class Finding:
 
 @record
 class Related:
-    """A label with its lines and columns (1-based; the end is exclusive)."""
+    """A label with its file, and its lines and columns in it (1-based; the end is exclusive)."""
 
     message: str
+    path: str
     line: int
     column: int
     end_line: int
@@ -97,7 +98,7 @@ class TopologyError(Exception):
         """The text that IPython shows instead of a traceback: the same as ``vsc check`` shows."""
         from vsc.compiler.diagnostics.render import render_text
 
-        sources = {} if self.source is None else {self.source.path: self.source}
+        sources = {} if self.source is None else self.source.files()
         return render_text(self.diagnostics, sources, color=True).splitlines()
 
 
@@ -107,8 +108,9 @@ def locate(finding: Finding, severity: Severity, source: SourceFile) -> Diagnost
     related = []
     for label in finding.labels:
         at, to = source.position(label.span.start), source.position(label.span.end)
-        related.append(Related(label.message, at.line, at.column, to.line, to.column))
+        path = source.path_of(label.span.start)
+        related.append(Related(label.message, path, at.line, at.column, to.line, to.column))
     return Diagnostic(
-        finding.code, severity, finding.message, source.path,
+        finding.code, severity, finding.message, source.path_of(finding.span.start),
         start.line, start.column, end.line, end.column, tuple(related), finding.help,
     )  # fmt: skip

@@ -106,6 +106,9 @@ def _one(diagnostic: Diagnostic, source: SourceFile | None, paint: _Paint) -> st
                 lines.append(paint("...", _BLUE))
             before = number
             lines += _marked_line(source.line(number), number, marks[number], len(margin), hue, paint)
+    for r in diagnostic.related:
+        if r.path != diagnostic.path:
+            lines.append(f"{margin} {paint('=', _BLUE)} {visible(r.path)}:{r.line}:{r.column}: {visible(r.message)}")
     if diagnostic.help is not None:
         if marks:
             lines.append(f"{margin} {bar}")
@@ -126,7 +129,8 @@ def _marks(diagnostic: Diagnostic, source: SourceFile) -> dict[int, list[_Mark]]
     """The marks for each line. A place that spans several lines is marked on its first."""
     marks: dict[int, list[_Mark]] = {}
     places = [(diagnostic.line, diagnostic.column, diagnostic.end_line, diagnostic.end_column, "^", "")]
-    places += [(r.line, r.column, r.end_line, r.end_column, "-", r.message) for r in diagnostic.related]
+    here = [r for r in diagnostic.related if r.path == diagnostic.path]
+    places += [(r.line, r.column, r.end_line, r.end_column, "-", r.message) for r in here]
     for line, column, end_line, end_column, sign, message in places:
         end = end_column if end_line == line else len(source.line(line)) + 1
         marks.setdefault(line, []).append(_Mark(column, max(end, column + 1), sign, message))

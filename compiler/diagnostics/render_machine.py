@@ -23,7 +23,10 @@ def render_concise(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def render_json(diagnostics: Sequence[Diagnostic]) -> str:
-    """A JSON array of objects. Lines and columns are 1-based, ends are exclusive."""
+    """A JSON array of objects. Lines and columns are 1-based, ends are exclusive.
+
+    A related place has a path where it is in another file.
+    """
     return json.dumps([_as_object(diagnostic) for diagnostic in diagnostics], indent=2) + "\n"
 
 
@@ -40,6 +43,7 @@ def _as_object(d: Diagnostic) -> dict[str, Any]:
         "related": [
             {
                 "message": r.message,
+                **({} if r.path == d.path else {"path": r.path}),
                 "line": r.line,
                 "column": r.column,
                 "end_line": r.end_line,
@@ -90,7 +94,7 @@ def _result(d: Diagnostic, rule: int) -> dict[str, Any]:
     }
     if d.related:
         result["relatedLocations"] = [
-            {"id": n, "physicalLocation": _physical(d.path, r), "message": {"text": r.message}}
+            {"id": n, "physicalLocation": _physical(r.path, r), "message": {"text": r.message}}
             for n, r in enumerate(d.related)
         ]
     return result

@@ -37,7 +37,7 @@ from vsc.compiler.expressions.operators import (
     negate,
 )
 from vsc.compiler.expressions.refusal import Refused, refuse
-from vsc.compiler.expressions.scope import Scope, Typed, field_of
+from vsc.compiler.expressions.scope import CONSTANTS, Scope, Typed, field_of
 from vsc.compiler.source import Span
 from vsc.plan.expressions import Call, Cast, Expr, Literal
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
@@ -180,6 +180,9 @@ class _Typer:
                 raise refuse("VSC014", span, f"the variable `{name}` has no value", f"set it: `--var {name}=...`")
             case syntax.ColumnRef():
                 return self.scope.resolve(expr)
+            case syntax.Constant(name, value):
+                self.scope.refuse_column(name)
+                return self._constant(value)
             case syntax.FieldOf(base, name):
                 typed = self.type(base)
                 return None if typed is None else field_of(typed, name)
@@ -210,6 +213,13 @@ class _Typer:
                 return self._case(expr)
             case syntax.CastTo():
                 return self._cast(expr)
+
+    def _constant(self, value: syntax.Expression) -> Expr | None:
+        """What `value` means without any row: as where it is declared, and reported."""
+        typer = _Typer(CONSTANTS)
+        found = typer.type(value)
+        self.findings += typer.findings
+        return found
 
     def _unary(self, expr: syntax.Unary) -> Expr | None:
         if expr.op == "-" and isinstance(expr.arg, syntax.Literal):

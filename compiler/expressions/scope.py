@@ -24,7 +24,7 @@ from vsc.plan.nodes import Schema
 from vsc.plan.record import record
 from vsc.plan.types import STRING, ArrayType, MapType, StructType
 
-__all__ = ["Scope", "ScopeInput", "Typed", "field_of"]
+__all__ = ["CONSTANTS", "Scope", "ScopeInput", "Typed", "field_of"]
 
 
 @record
@@ -144,6 +144,15 @@ class Scope:
             raise _not_grouped(name)
         raise self._unknown(name, rest)
 
+    def refuse_column(self, name: syntax.Name) -> None:
+        """Raises Refused if the constant `name` has the name of a column: neither hides the other."""
+        owner = next((i.name for i in self.inputs if i.column(name.text) is not None), None)
+        if owner is not None or self.key_column(name.text) is not None:
+            qualified = f"write {code(f'{named(owner)}.{named(name.text)}')} for the column, or " if owner else ""
+            whose = f"a column of `{owner}`" if owner else "a column of the key"
+            raise refuse("VSC111", name.span, f"`{name.text}` is a constant, and {whose}",
+                         f"{qualified}give the constant another name")  # fmt: skip
+
     def _refuse_misspelt(self, first: syntax.Name, rest: list[syntax.Name], found: Expr) -> None:
         """Raises Refused for ``rate.rate`` if `rate` is a column without fields and ``rates.rate`` is a column."""
         if not rest or isinstance(found.type, StructType | ArrayType | MapType):
@@ -186,6 +195,10 @@ class Scope:
         help = _suggestion(name.text, names) or f"the inputs here are {listed([i.name for i in self.inputs])}"
         message, fix = f"there is no input and no column `{name.text}`", renamed(name.span, name.text, names)
         return refuse("VSC113", name.span, message, help, fix)
+
+
+CONSTANTS = Scope((), ("a constant has no event time", "write `event_time()` where the constant is used"))
+"""What the value of a constant sees: no row."""
 
 
 def field_of(base: Expr, name: syntax.Name) -> Expr:

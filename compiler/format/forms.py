@@ -13,7 +13,7 @@ from typing import Any
 
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.parser import read_statements
-from vsc.compiler.parser.lexer import Tokens
+from vsc.compiler.parser.lexer import EVERY_NAME, Tokens
 from vsc.compiler.parser.tables import load_tables
 from vsc.compiler.source import Span
 
@@ -117,6 +117,7 @@ class _Recorder:
     """Builds forms."""
 
     def __init__(self, tokens: Tokens) -> None:
+        tokens.constants = EVERY_NAME
         self.findings: list[Finding] = []
         self.flawed = False
         self._first = {start: index for index, start in enumerate(tokens.starts)}

@@ -18,7 +18,7 @@ def foreign_key_join(checked: CheckedTopology, name: str, join: syntax.Join) -> 
     left_schema = checked.shapes[left].schema
     read = columns_read(item.expr for item in shape.items)
     moving = Schema(left_schema.key, travelling(checked, left_schema.value, read))
-    line = checked.source.position(checked.topology.nodes[name].span.start).line
+    line = checked.source.line_of(checked.topology.nodes[name].span)
     key = tuple(Column(f"on#{index}", column.type) for index, column in enumerate(checked.shapes[right].schema.key))
     value = (*moving.key, *moving.value, Column("#instruction", INT))
     keeps = join.mode == "left"

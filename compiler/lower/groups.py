@@ -43,7 +43,7 @@ def _changes(checked: CheckedTopology, name: str, read: str, shape: Shape, used:
     )
     key = tuple(Column(item.name, item.expr.type) for item in shape.group)
     operation = GroupChanges(shape.group, tuple(c.name for c in columns), checked.statuses[read].versioned)
-    line = checked.source.position(checked.topology.nodes[name].span.start).line
+    line = checked.source.line_of(checked.topology.nodes[name].span)
     added = added_name(checked, name, "changes")
     changes = Node(added, "stream", Schema(key, value), operation, (read,), line, part_of=name)
     return changes, Schema((), columns)

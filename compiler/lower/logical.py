@@ -146,4 +146,4 @@ def _stream_table_join(checked: CheckedTopology, join: syntax.Join, shape: Shape
 
 
 def _line(checked: CheckedTopology, statement: syntax.Statement) -> int:
-    return checked.source.position(statement.span.start).line
+    return checked.source.line_of(statement.span)

@@ -42,7 +42,7 @@ def rekeyed(
 ) -> Node:
     """The stream `read` under its new key, with the columns that `node` reads (None: all); the others do not travel."""
     schema, items = key
-    line = checked.source.position(checked.topology.nodes[node].span.start).line
+    line = checked.source.line_of(checked.topology.nodes[node].span)
     value = schema.value if used is None else travelling(checked, schema.value, used)
     name = added_name(checked, node, "rekey")
     return Node(name, "stream", Schema(schema.key, value), Rekey(items), (read,), line, part_of=node)

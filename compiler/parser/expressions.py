@@ -19,10 +19,12 @@ from vsc.compiler.source import Span
 from vsc.plan.record import record
 from vsc.plan.types import STRING, DataType
 
-__all__ = ["ExpressionBuilder", "TypePart"]
+__all__ = ["Constants", "ExpressionBuilder", "TypePart"]
 
 _SQL_CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False, "Null": None, "True": True, "False": False, "None": None}
 _LEVELS = {"or": 1, "and": 2, "+": 3, "-": 3, "||": 3, "*": 4, "/": 4, "%": 4}
+Constants = dict[str, syntax.ConstantDecl | None]
+"""The constants that are declared so far, by their names; None for one whose declaration cannot be read."""
 TypePart = tuple[syntax.Name | None, DataType]
 
 
@@ -37,8 +39,8 @@ class _Labelled:
 class ExpressionBuilder:
     """Builds expressions, literals, names and types from the tokens of one text.
 
-    `findings` collects what is wrong. `flawed` is true once the statement being built contains a placeholder for
-    something already reported; such a statement must not be used.
+    `findings` collects what is wrong. `flawed` is true once the
+    statement being built contains a placeholder for something already reported; such a statement must not be used.
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class ExpressionBuilder:
         tokens: Tokens,
         variables: Mapping[str, str],
         read_literal: Callable[[str], syntax.Literal | syntax.Duration | None],
+        constants: Constants,
     ) -> None:
         self.tokens, self.variables, self._read_literal = tokens, variables, read_literal
+        self.constants = tokens.constants = constants
         self.findings: list[Finding] = []
         self.flawed = False
 
@@ -136,9 +140,18 @@ class ExpressionBuilder:
             return syntax.Duration(read.milliseconds, span)
         return syntax.Literal(value if read is None else read.value, span)
 
+    def constant(self, name: str) -> syntax.ConstantDecl | None:
+        """The constant of this name; one that could not be read makes the statement flawed."""
+        declared = self.constants[name]
+        self.flawed = self.flawed or declared is None
+        return declared
+
     # columns and calls
 
-    def _on_column_name(self, span: Span, name: syntax.Name) -> syntax.ColumnRef | syntax.Literal:
+    def _on_column_name(self, span: Span, name: syntax.Name) -> syntax.ColumnRef | syntax.Constant | syntax.Literal:
+        if name.text in self.constants:
+            declared = self.constant(name.text)
+            return syntax.Literal(None, span) if declared is None else syntax.Constant(name, declared.value, span)
         if name.text in _SQL_CONSTANTS and not name.quoted:
             new = "null" if name.text == "None" else name.text.lower()
             help = f"write `{new}`; a column of that name needs backticks"
@@ -148,8 +161,11 @@ class ExpressionBuilder:
         return syntax.ColumnRef((name,), span)
 
     def _on_member(self, span: Span, base: syntax.Expression, name: syntax.Name) -> syntax.Expression:
-        if isinstance(base, syntax.ColumnRef) and base.span.start == span.start:  # no parentheses around it
-            return syntax.ColumnRef((*base.parts, name), span)
+        if base.span.start == span.start:  # no parentheses around it
+            if isinstance(base, syntax.ColumnRef):
+                return syntax.ColumnRef((*base.parts, name), span)
+            if isinstance(base, syntax.Constant):  # what has members is an input or a column
+                return syntax.ColumnRef((base.name, name), span)
         return syntax.FieldOf(base, name, span)
 
     def _on_parenthesised(self, span: Span, inner: syntax.Expression) -> syntax.Expression:

@@ -8,6 +8,7 @@ others are keywords. Durations (``1 hour 30 minutes``) are assembled here becaus
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -16,7 +17,7 @@ from vsc.compiler.parser.foreign import FOREIGN, Foreign, describe_character
 from vsc.compiler.parser.tables import Tables, load_tables
 from vsc.compiler.source import Span
 
-__all__ = ["MAX_MILLISECONDS", "UNITS", "Tokens", "tokenize"]
+__all__ = ["EVERY_NAME", "MAX_MILLISECONDS", "UNITS", "Tokens", "tokenize"]
 
 UNITS = {
     "ms": 1, "millisecond": 1, "milliseconds": 1,
@@ -32,6 +33,15 @@ _MAX_DIGITS = 38  # the widest decimal
 _CONFLICT = r"(?m:^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?\r?$)"  # a line with which Git marks a merge conflict
 
 
+class _EveryName:
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+EVERY_NAME: Container[str] = _EveryName()
+"""The constants of a reader that does not know which there are."""
+
+
 @dataclass(slots=True)
 class Tokens:
     """The tokens in order; the last one is the end of the text.
@@ -39,7 +49,7 @@ class Tokens:
     `kinds` holds terminals, `starts` and `ends` hold character offsets. `durations` maps the index of a duration token
     to its milliseconds. `damaged` holds the indexes of tokens that replace text that was already reported. `meant`
     holds, by its start, the text as which a mistaken token is read. `told` holds
-    reserved words that were reported as names.
+    reserved words that were reported as names. `constants` has the names that can stand for literals.
     """
 
     text: str
@@ -50,6 +60,7 @@ class Tokens:
     damaged: set[int] = field(default_factory=set)
     meant: dict[int, str] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
+    constants: Container[str] = ()
 
     def add(self, kind: int, start: int, end: int) -> None:
         """Append a token."""
@@ -66,13 +77,13 @@ class Tokens:
         return Span(self.starts[index], self.ends[index])
 
 
-def tokenize(text: str, cut: bool = False) -> tuple[Tokens, list[Finding]]:
-    """The tokens of `text`, and findings for text that is not a token. Never raises.
+def tokenize(text: str, cut: bool = False, start: int = 0) -> tuple[Tokens, list[Finding]]:
+    """The tokens of `text` from `start` on, and findings for text that is not a token. Never raises.
 
     With `cut`, a string that holds a line that begins a statement is an open one, whose quote is missing on its line.
     """
     lexer = _Lexer(text, load_tables(), cut)
-    lexer.run()
+    lexer.run(start)
     return lexer.tokens, lexer.findings
 
 
@@ -107,10 +118,9 @@ class _Lexer:
         self.conflict = False  # whether a conflict was reported, and is not at its end
         self.braces = 0  # how many braces were reported, and are not closed
 
-    def run(self) -> None:
+    def run(self, at: int) -> None:
         match_at, text, names = _pattern().match, self.text, self.tables.words
         tokens, reserved, name = self.tokens, self.tables.reserved, self.tables.name
-        at = 0
         while at < len(text):
             match = match_at(text, at)
             if match is None:

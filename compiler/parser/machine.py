@@ -120,9 +120,10 @@ class Machine:
         return self._simulate(self.stack, terminal) is not None
 
     def expected(self) -> list[int]:
-        """The terminals that are allowed here."""
-        return [terminal for terminal in self.tables.states[self.stack[-1]]
-                if terminal < len(self.tables.names) and self.takes(terminal)]  # fmt: skip
+        """The terminals that are allowed here. Names of constants are not among them: they stand for literals."""
+        tables = self.tables
+        return [terminal for terminal in tables.states[self.stack[-1]]
+                if terminal < len(tables.names) and terminal != tables.constant and self.takes(terminal)]  # fmt: skip
 
     def completed_by(self, terminal: int, following: int) -> str:
         """The rule that `terminal` alone would complete here if `following` came next; empty if it completes none.
@@ -156,7 +157,8 @@ class Machine:
             return kind
         keyword = tables.words.get(self.tokens.word(index))
         if keyword is None or not self.takes(keyword):
-            return kind
+            is_constant = self.tokens.word(index) in self.tokens.constants and self.takes(tables.constant)
+            return tables.constant if is_constant else kind
         if not self.takes(kind):
             return keyword
         return self._decide(index, keyword)
@@ -185,6 +187,8 @@ class Machine:
             keyword = self.tables.words.get(self.tokens.word(index))
             if keyword is not None:
                 kinds.append(keyword)
+            if self.tokens.word(index) in self.tokens.constants:
+                kinds.append(self.tables.constant)
         result: set[tuple[int, ...]] = set()
         for stack in sorted(stacks):
             for terminal in kinds:

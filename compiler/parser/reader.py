@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.parser.expressions import Constants
 from vsc.compiler.parser.lexer import Tokens, tokenize
 from vsc.compiler.parser.machine import MAX_DEPTH, Machine, TooDeep
 from vsc.compiler.parser.statements import StatementBuilder
 from vsc.compiler.parser.tables import load_tables
 from vsc.compiler.parser.variables import REFERENCE
-from vsc.compiler.source import Span
+from vsc.compiler.source import SourceFile, Span
 from vsc.plan.record import record
 
 __all__ = [
@@ -29,7 +30,7 @@ __all__ = [
 MAX_CHARACTERS = 4_000_000
 """Longer texts are refused: nobody writes them by hand, and reading them would take minutes."""
 
-_BEGINNINGS = ("stream", "table", "global", "sink", "topology")
+_BEGINNINGS = ("stream", "table", "global", "sink", "topology", "let", "include")
 _NO_VARIABLES: Mapping[str, str] = {}
 
 
@@ -59,6 +60,18 @@ class Builder(Protocol):
         """Builds the part of the tree for the rule with this `action`."""
 
 
+class Files(Protocol):
+    """Opens the files that are included; `vsc.compiler.includes` describes the members."""
+
+    source: SourceFile
+
+    def open(self, statement: syntax.Include) -> int | Finding | None:
+        """Where the text of the included file begins in that of `source`."""
+
+    def close(self) -> None:
+        """Ends the file that was opened last."""
+
+
 @record
 class Read:
     """The tokens of a file, its statements as the builder made them, and its syntax findings."""
@@ -68,30 +81,94 @@ class Read:
     findings: tuple[Finding, ...]
 
 
-def parse(text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> Parsed:
-    """The tree of a file. `variables` holds the values for ``${name}`` outside connector options."""
+def parse(text: str, variables: Mapping[str, str] = _NO_VARIABLES, files: Files | None = None) -> Parsed:
+    """The tree of a file and of those that it includes, which `files` opens.
+
+    `variables` holds the values for ``${name}`` outside connector options.
+    """
     refused = _refused(text)
     if refused is not None:
         return Parsed(syntax.File((), ()), (refused,))
-    reader = _file(text, _building(variables))
-    statements = reader.statements
-    if not reader.findings and not any(isinstance(s, syntax.SourceDecl | syntax.DerivedDecl) for s in statements):
+    whole = _Whole(variables, files)
+    statements = whole.read(text)
+    nodes = [s for s in statements if isinstance(s, syntax.SourceDecl | syntax.DerivedDecl)]
+    if not whole.findings and not nodes:
         help = "declare a source, as in `stream NAME (id bigint) from files (path = '...', format = 'json');`"
         end = len(text.rstrip())
-        reader.findings.append(Finding("VSC013", Span(end, end), "the file declares no stream and no table", (), help))
+        whole.findings.append(Finding("VSC013", Span(end, end), "the file declares no stream and no table", (), help))
     file = syntax.File(tuple(statements))
-    if reader.findings:
+    if whole.findings:
         from vsc.compiler.parser.lost import begun_names, declared_names
 
-        nodes = [s for s in statements if isinstance(s, syntax.SourceDecl | syntax.DerivedDecl)]
-        known, unfinished = {node.name.text for node in nodes}, set(map(id, reader.unfinished))
+        known = {node.name.text for node in nodes}
+        unfinished = {id(statement) for reader in whole.readers for statement in reader.unfinished}
+        lost = [name for reader in whole.readers for name in declared_names(reader.tokens, reader.broken)]
         file = syntax.File(
             tuple(statements),
-            tuple(name for name in declared_names(reader.tokens, reader.broken) if name.text not in known),
-            begun_names(reader.tokens, reader.broken),
+            tuple(name for name in lost if name.text not in known),
+            tuple(begun for reader in whole.readers for begun in begun_names(reader.tokens, reader.broken)),
             frozenset(node.name.text for node in nodes if id(node) in unfinished),
         )
-    return Parsed(file, _sorted(reader.findings))
+    return Parsed(file, _sorted(whole.findings))
+
+
+class _Whole:
+    """Reads a file with those that it includes. `readers` has one for each file that was read."""
+
+    def __init__(self, variables: Mapping[str, str], files: Files | None) -> None:
+        self.constants: Constants = {}
+        self.readers: list[_Reader] = []
+        self.findings: list[Finding] = []
+        self._variables, self._files = variables, files
+
+    def read(self, text: str, start: int = 0) -> list[syntax.Statement]:
+        """The statements of `text` from `start` on, with those that are included in the place of each `include`."""
+        constants, readers, findings = dict(self.constants), list(self.readers), list(self.findings)
+        source = None if self._files is None else self._files.source
+        reader = self._read(text, start, cut=False)
+        if _is_cut_short(reader):
+            self.constants.clear()
+            self.constants.update(constants)
+            self.readers, self.findings = readers, findings
+            if self._files is not None and source is not None:
+                self._files.source = source
+            reader = self._read(text, start, cut=True)
+        return reader.statements
+
+    def _read(self, text: str, start: int, cut: bool) -> _Reader:
+        building = _building(self._variables, self.constants)
+        reader = _Reader(text, building, cut, start, self.constants, self._included)
+        self.readers.append(reader)
+        reader.file()
+        self.findings += reader.findings
+        return reader
+
+    def _included(self, statement: syntax.Include) -> list[syntax.Statement]:
+        if self._files is None:
+            return []
+        start = self._files.open(statement)
+        if isinstance(start, Finding):
+            self.findings.append(start)
+        if not isinstance(start, int):
+            return []
+        statements = self.read(self._files.source.text, start)
+        self._files.close()
+        allowed = [s for s in statements if isinstance(s, syntax.SourceDecl | syntax.ConstantDecl)]
+        for other in statements:
+            if other not in allowed:
+                label = Label(statement.span, "it is included here")
+                message = "an included file declares sources and constants, and nothing else"
+                self.findings.append(Finding("VSC028", other.span, message, (label,), "move this to the topology"))
+        return list(allowed)
+
+
+def _is_cut_short(reader: _Reader) -> bool:
+    """Whether a string seems to have swallowed other statements: it is read again as one that is not closed."""
+    if not reader.findings:
+        return False
+    from vsc.compiler.parser.lost import swallows
+
+    return swallows(reader.tokens)
 
 
 def _sorted(findings: list[Finding]) -> tuple[Finding, ...]:
@@ -110,7 +187,11 @@ def read_statements(text: str, builder: Callable[[Tokens], Builder]) -> Read:
     refused = _refused(text)
     if refused is not None:
         return Read(Tokens(text), (), (refused,))
-    reader = _file(text, builder)
+    reader = _Reader(text, builder)
+    reader.file()
+    if _is_cut_short(reader):
+        reader = _Reader(text, builder, cut=True)
+        reader.file()
     return Read(
         reader.tokens, tuple(reader.statements), tuple(sorted(reader.findings, key=lambda finding: finding.span))
     )
@@ -118,7 +199,7 @@ def read_statements(text: str, builder: Callable[[Tokens], Builder]) -> Read:
 
 def parse_expression(text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> ParsedExpression:
     """The tree of one expression, from the first character to the last."""
-    reader = _Reader(text, _building(variables))
+    reader = _Reader(text, _building(variables, {}))
     value = reader.whole("expression")
     findings = tuple(sorted(reader.findings, key=lambda finding: finding.span))
     return ParsedExpression(None if findings else value, findings)
@@ -142,21 +223,8 @@ def _refused(text: str) -> Finding | None:
     return None
 
 
-def _file(text: str, builder: Callable[[Tokens], Builder]) -> _Reader:
-    """The reader of a file. A string that has swallowed other statements is read again as one that is not closed."""
-    reader = _Reader(text, builder)
-    reader.file()
-    if reader.findings:
-        from vsc.compiler.parser.lost import swallows
-
-        if swallows(reader.tokens):
-            reader = _Reader(text, builder, cut=True)
-            reader.file()
-    return reader
-
-
-def _building(variables: Mapping[str, str]) -> Callable[[Tokens], StatementBuilder]:
-    return lambda tokens: StatementBuilder(tokens, variables, _read_literal)
+def _building(variables: Mapping[str, str], constants: Constants) -> Callable[[Tokens], StatementBuilder]:
+    return lambda tokens: StatementBuilder(tokens, variables, _read_literal, constants)
 
 
 def _is_json(text: str) -> bool:
@@ -171,7 +239,7 @@ def _is_json(text: str) -> bool:
 
 def _read_literal(text: str) -> syntax.Literal | syntax.Duration | None:
     """`text` as a literal; None if it is not exactly one literal."""
-    reader = _Reader(text, _building(_NO_VARIABLES))
+    reader = _Reader(text, _building(_NO_VARIABLES, {}))
     value = reader.whole("option_value")
     if reader.findings or not isinstance(value, syntax.Literal | syntax.Duration):
         return None
@@ -179,15 +247,24 @@ def _read_literal(text: str) -> syntax.Literal | syntax.Duration | None:
 
 
 class _Reader:
-    """Reads one text.
+    """Reads one text, from `start` on. `included` gives the statements in the place of an ``include``; the names of
+    `constants` that cannot be read are added to these.
 
     After `file`, `statements` has its statements, `broken` the first token of each that could not be read and the
     token after its last, and `unfinished` the statements whose ``;`` is missing.
     """
 
-    def __init__(self, text: str, builder: Callable[[Tokens], Builder], cut: bool = False) -> None:
-        self.tables = load_tables()
-        self.tokens, self.findings = tokenize(text, cut)
+    def __init__(
+        self,
+        text: str,
+        builder: Callable[[Tokens], Builder],
+        cut: bool = False,
+        start: int = 0,
+        constants: Constants | None = None,
+        included: Callable[[syntax.Include], Sequence[Any]] | None = None,
+    ) -> None:
+        self.tables, self.constants, self.included = load_tables(), constants, included
+        self.tokens, self.findings = tokenize(text, cut, start)
         self.builder = builder(self.tokens)
         self.semicolon = self.tables.number["SEMICOLON"]
         self.statements: list[Any] = []
@@ -217,13 +294,20 @@ class _Reader:
             statement, after = self._read(machine, index)
             inside = statement is None and self._open(index, after)
             if statement is not None and not self.builder.flawed:
-                self.statements.append(statement)
+                self.statements += self._spliced(statement)
                 if tokens.kinds[after - 1] != self.semicolon:
                     self.unfinished.append(statement)
             else:
                 self.broken.append((index, after))
+                if self.constants is not None and tokens.word(index) == "let":
+                    self.constants.setdefault(tokens.word(index + 1).strip("`"), None)
             index = after
         self.findings += self.builder.findings
+
+    def _spliced(self, statement: Any) -> Sequence[Any]:
+        if self.included is not None and isinstance(statement, syntax.Include):
+            return self.included(statement)
+        return (statement,)
 
     def _open(self, first: int, after: int) -> bool:
         """Whether more brackets are opened than closed from token `first` to before `after`."""

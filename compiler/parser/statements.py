@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.parser.expressions import ExpressionBuilder
+from vsc.compiler.parser.folding import folded
 from vsc.compiler.parser.types import is_type_name
+from vsc.compiler.parser.variables import REFERENCE
 from vsc.compiler.source import Span
 
 __all__ = ["StatementBuilder"]
@@ -38,6 +42,33 @@ class StatementBuilder(ExpressionBuilder):
         self, span: Span, name: syntax.Name, options: tuple[syntax.Option, ...] | None
     ) -> syntax.TopologyName:
         return syntax.TopologyName(name, options or (), span)
+
+    def _on_constant_declaration(self, span: Span, name: syntax.Name, value: syntax.Expression) -> syntax.ConstantDecl:
+        computed = folded(value)
+        shown = computed if isinstance(computed, syntax.Duration) else value
+        declared = syntax.ConstantDecl(name, shown, span, self._of_variables(value.span))
+        self.constants.setdefault(name.text, None if self.flawed else declared)
+        return declared
+
+    def _on_include(self, span: Span, token: int) -> syntax.Include:
+        place = self.tokens.span(token)
+        path = self._on_string(place, token).value
+        return syntax.Include(str(path), place, span)
+
+    def _on_constant_name(self, span: Span, token: int) -> syntax.Literal | syntax.Duration:
+        """The value of a constant that stands for a literal."""
+        declared = self.constant(self.word(token))
+        if declared is None:
+            return syntax.Literal(None, span)
+        value = folded(declared.value)
+        if value is None:
+            message = f"the constant `{declared.name.text}` is not known before a run, as the value here must be"
+            help = "give it a literal, or numbers, durations or texts with `+`, `-`, `*` and `||`"
+            label = Label(declared.value.span, "its value")
+            self.findings.append(Finding("VSC133", span, message, (label,), help))
+            self.flawed = True
+            return syntax.Literal(None, span)
+        return replace(value, span=span)
 
     def _on_source(self, span: Span, kind: tuple[Any, Span], name: syntax.Name, *rest: Any) -> syntax.SourceDecl | None:
         columns = tuple(part for part in rest if isinstance(part, syntax.ColumnDecl))
@@ -119,7 +150,29 @@ class StatementBuilder(ExpressionBuilder):
         return _Clause("delete when", condition, span)
 
     def _on_connector(self, span: Span, kind: syntax.Name, *options: syntax.Option) -> syntax.ConnectorClause:
+        for option in options:
+            self._check_kept(option)
         return syntax.ConnectorClause(kind, options, span)
+
+    def _check_kept(self, option: syntax.Option) -> None:
+        """Refuses a constant made of variables: a connector's variables get their values when it runs, not before."""
+        value = option.value
+        if not isinstance(value, syntax.Literal):
+            return
+        declared = self.constants.get(self.tokens.text[value.span.start : value.span.end].strip("`"))
+        if declared is not None and declared.of_variables:
+            message = f"the constant `{declared.name.text}` is made of variables, whose values the plan would then hold"
+            label = Label(declared.value.span, "its value")
+            help = f"write the variables here, in quotes: `{option.name.text} = '${{...}}'`"
+            self.findings.append(Finding("VSC133", value.span, message, (label,), help))
+            self.flawed = True
+
+    def _of_variables(self, span: Span) -> bool:
+        """Whether a variable is part of an expression, or of a constant in it."""
+        starts = self.tokens.starts
+        words = map(self.tokens.word, range(bisect_left(starts, span.start), bisect_left(starts, span.end)))
+        parts = ((word, self.constants.get(word.strip("`"))) for word in words)
+        return any(REFERENCE.search(word) or (known is not None and known.of_variables) for word, known in parts)
 
     def _on_options(self, span: Span, *options: syntax.Option) -> tuple[syntax.Option, ...]:
         return options
@@ -198,8 +251,11 @@ class StatementBuilder(ExpressionBuilder):
         if isinstance(value, syntax.Duration):
             return value
         if not self.flawed:
-            message = f"a duration is needed here, and the variable's value is {value.value!r}"
-            self.report("VSC014", value.span, message, "give it a value such as `5 minutes`")
+            of_variable = self.tokens.text.startswith("$", value.span.start)
+            whose = "variable" if of_variable else "constant"
+            message = f"a duration is needed here, and the {whose}'s value is {value.value!r}"
+            code = "VSC014" if of_variable else "VSC133"
+            self.report(code, value.span, message, "give it a value such as `5 minutes`")
         return syntax.Duration(0, value.span)
 
     def _on_window(

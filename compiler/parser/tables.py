@@ -35,6 +35,7 @@ class Tables:
         self.states: list[dict[int, int]] = [dict(zip(row[::2], row[1::2], strict=True)) for row in data["states"]]
         self.end = self.number["$END"]
         self.name = self.number["NAME"]
+        self.constant = self.number["CONSTANT"]
 
 
 @cache

@@ -9,6 +9,7 @@ from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.passes.clock import DEFAULT_CLOCK, check_clock
 from vsc.compiler.passes.connectors import Connectors, check_connectors
+from vsc.compiler.passes.constants import check_constants
 from vsc.compiler.passes.cycles import check_cycles
 from vsc.compiler.passes.dead_letters import check_dead_letters
 from vsc.compiler.passes.formats import check_formats
@@ -89,8 +90,8 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
     shapes, of_schemas = check_schemas(source, topology, order, kinds, windows)
     connectors, of_connectors = check_connectors(topology, kinds)
     findings = (
-        *of_clock, *cyclic, *of_kinds, *of_stores, *of_versioning, *of_windows, *of_suppress, *of_schemas,
-        *of_connectors,
+        *check_constants(topology), *of_clock, *cyclic, *of_kinds, *of_stores, *of_versioning, *of_windows,
+        *of_suppress, *of_schemas, *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses, connectors),
         *check_formats(topology, kinds, shapes, stores, connectors),
         *check_histories(topology, shapes, stores, statuses, connectors),

@@ -228,4 +228,4 @@ def test_a_refused_topology_brings_its_findings(read: Read) -> None:
     with pytest.raises(RefusedTopology) as caught:
         read("topology: bad.vdsl\nscenarios: [{name: a, steps: [{drain: true}]}]\n")
     assert (caught.value.line, caught.value.column) == (1, 11)
-    assert [found.code for found in caught.value.diagnostics] == ["VSC016"]
+    assert [found.code for found in caught.value.error.diagnostics] == ["VSC016"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from vsc.cli.watch import add_watch, watched
 
 if TYPE_CHECKING:
     from vsc.compiler.diagnostics.model import Diagnostic
+    from vsc.compiler.source import SourceFile
 
 __all__ = ["add_arguments", "execute"]
 
@@ -47,16 +49,13 @@ def execute(args: argparse.Namespace) -> int:
 def _once(args: argparse.Namespace) -> int:
     given = variables(args)
     texts, unread = read_texts(topologies(args.paths))
-    diagnostics = _check(texts, given)
+    diagnostics, sources = _check(texts, given)
     for error in unread:
         tell(error)
-    unknown = not unread and warn_unknown(given, texts.values())
+    unknown = not unread and warn_unknown(given, (source.text for source in sources.values()))
     if args.format == "text":
         from vsc.compiler.diagnostics.render import render_text, summary
-        from vsc.compiler.source import SourceFile
 
-        shown = {d.path for d in diagnostics}
-        sources = {path: SourceFile(path, text) for path, text in texts.items() if path in shown}
         files = "1 file" if len(texts) == 1 else f"{len(texts)} files"
         if texts:
             tell(f"{render_text(diagnostics, sources, use_color(sys.stderr))}{files}: {summary(diagnostics)}")
@@ -68,13 +67,18 @@ def _once(args: argparse.Namespace) -> int:
     return 2 if unread else 1 if failed or (unknown and args.deny_warnings) else 0
 
 
-def _check(texts: Mapping[str, str], given: Mapping[str, str]) -> list[Diagnostic]:
+def _check(texts: Mapping[str, str], given: Mapping[str, str]) -> tuple[list[Diagnostic], dict[str, SourceFile]]:
+    """What is wrong, and the files that were read. One that another one includes is not checked by itself."""
     collects = gc.isenabled()
     gc.disable()  # loading the compiler leaves no garbage; collecting would take a tenth of the time
     try:
-        from vsc.compiler.driver import check_topology
+        from vsc.compiler.driver import check_source
 
-        return [found for path, text in texts.items() for found in check_topology(text, path, given)]
+        checked = [check_source(text, path, given) for path, text in texts.items()]
+        parts = {os.path.realpath(part.path) for source, _ in checked for part in source.included}
+        whole = [one for one in checked if os.path.realpath(one[0].path) not in parts]
+        found = dict.fromkeys(finding for _, of_one in whole for finding in of_one)
+        return list(found), {path: file for source, _ in checked for path, file in source.files().items()}
     finally:
         if collects:
             gc.enable()

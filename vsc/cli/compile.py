@@ -50,7 +50,7 @@ def execute(args: argparse.Namespace) -> int:
     from vsc.compiler.emit import emit
 
     result = compile_source(text, args.file, given)
-    warn_unknown(given, [text])
+    warn_unknown(given, [result.source.text])
     if result.diagnostics:
         tell_findings(result.diagnostics, result.source)
     if result.plan is None:

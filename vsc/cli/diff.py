@@ -57,8 +57,8 @@ def _plan(path: str, given: Mapping[str, str], texts: list[str]) -> Plan | None:
     text = read_text(path)
     from vsc.compiler.driver import compile_source
 
-    texts.append(text)
     result = compile_source(text, path, given)
+    texts.append(result.source.text)
     errors = [found for found in result.diagnostics if found.severity == "error"]
     if errors:
         tell_findings(errors, result.source)

@@ -23,9 +23,8 @@ def plan_of(file: str, given: Mapping[str, str], messages: Messages, warns: bool
     Raises `Refused`.
     """
     text = read_text(file)
-    for unknown in unknown_variables(given, [text]) if warns else ():
-        messages.problem(unknown)
     if holds_plan(file, text):
+        _warn_unknown(given, text, messages, warns)
         from vsc.plan import PlanError, load
 
         try:
@@ -37,9 +36,15 @@ def plan_of(file: str, given: Mapping[str, str], messages: Messages, warns: bool
     from vsc.compiler.driver import compile_source
 
     result = compile_source(text, file, given)
-    shown = render_text(result.diagnostics, {file: result.source}, messages.color)
+    _warn_unknown(given, result.source.text, messages, warns)
+    shown = render_text(result.diagnostics, result.source.files(), messages.color)
     if result.plan is None:
         raise Refused(shown.rstrip("\n"), 1)
     if result.diagnostics and warns:
         messages.say("warning", shown.rstrip("\n"))
     return result.plan
+
+
+def _warn_unknown(given: Mapping[str, str], text: str, messages: Messages, warns: bool) -> None:
+    for unknown in unknown_variables(given, [text]) if warns else ():
+        messages.problem(unknown)

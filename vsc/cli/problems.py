@@ -51,7 +51,7 @@ def tell_findings(found: Sequence[Diagnostic], source: SourceFile) -> None:
     """Shows the compiler's findings about `source` on standard error."""
     from vsc.compiler.diagnostics.render import render_text
 
-    tell(render_text(found, {source.path: source}, use_color(sys.stderr)).removesuffix("\n"))
+    tell(render_text(found, source.files(), use_color(sys.stderr)).removesuffix("\n"))
 
 
 def discard(stream: TextIO) -> None:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, print_payload, read_texts, variables, warn_unknown, write_file
@@ -51,7 +52,7 @@ def _once(args: argparse.Namespace) -> int:
     if status or unread:
         return 2 if unread else status
     paths = {scenario.topology for file in files for scenario in file.scenarios}
-    warn_unknown(given, (path.read_text(encoding="utf-8") for path in sorted(paths)))
+    warn_unknown(given, (_whole(path, given) for path in sorted(paths)))
     outcomes = [play(scenario) for file in files for scenario in file.scenarios]
     if args.format == "junit":
         payload = report.junit(outcomes)
@@ -117,11 +118,16 @@ def _load(texts: Mapping[str, str], given: Mapping[str, str]) -> tuple[list[Scen
     return files, status
 
 
+def _whole(path: Path, given: Mapping[str, str]) -> str:
+    """The text of a topology with those of the files that it includes."""
+    from vsc.compiler.driver import check_source
+
+    return check_source(path.read_text(encoding="utf-8"), str(path), given)[0].text
+
+
 def _tell(error: ScenarioError, shown: bool) -> None:
     from vsc.scenario import RefusedTopology
 
-    if isinstance(error, RefusedTopology) and not shown:
-        from vsc.compiler.source import SourceFile
-
-        tell_findings(error.diagnostics, SourceFile(error.topology, error.text))
+    if isinstance(error, RefusedTopology) and error.error.source is not None and not shown:
+        tell_findings(error.error.diagnostics, error.error.source)
     tell(Problem(f"{error.path}:{error.line}:{error.column}: {error.message}", error.help))

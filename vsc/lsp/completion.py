@@ -66,6 +66,7 @@ class _Completer:
             return
         if last == "=" and len(self.expected.before) > 1 and (spec := self._option(self.expected.before[-2])):
             yield from _values(spec)
+            yield from self._constants()
             return
         if last in ("from", "to") and self.unfinished.kind:
             role = connector_kinds("source" if last == "from" else "sink")
@@ -85,6 +86,7 @@ class _Completer:
         elif names & {"column_name", "*"}:
             yield from self._columns()
         if "column_name" in names:
+            yield from self._constants()
             yield from self._functions()
         for word in self.expected.keywords:
             yield CompletionItem(word, kind=CompletionItemKind.Keyword, sort_text=_LATER + word)
@@ -119,6 +121,14 @@ class _Completer:
                 yield CompletionItem(
                     visible, kind=CompletionItemKind.Class, detail=self.kinds.get(read), insert_text=named(visible)
                 )
+
+    def _constants(self) -> Iterator[CompletionItem]:
+        known = self.document.known
+        for one in known.survey.topology.constants:
+            text = known.source.slice(one.value.span)
+            yield CompletionItem(
+                one.name.text, kind=CompletionItemKind.Constant, detail=text, insert_text=named(one.name.text)
+            )
 
     def _members(self) -> Iterator[CompletionItem]:
         """The columns of an input, or the fields of a struct."""

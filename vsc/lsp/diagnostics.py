@@ -20,15 +20,18 @@ def diagnostics(document: Document) -> list[types.Diagnostic]:
 
 
 def diagnostic(document: Document, finding: Finding) -> types.Diagnostic:
-    """A finding: its help goes with the message, its labels are related places."""
-    place = document.positions.range
+    """A finding: its help goes with the message, its labels are related places.
+
+    One in an included file stands at the `include`, and its place is a related one.
+    """
     related = [
-        types.DiagnosticRelatedInformation(types.Location(document.uri, place(label.span)), label.message)
-        for label in finding.labels
+        types.DiagnosticRelatedInformation(document.location(label.span), label.message) for label in finding.labels
     ]
+    if not document.is_own(finding.span):
+        related.insert(0, types.DiagnosticRelatedInformation(document.location(finding.span), "in the included file"))
     message = finding.message if finding.help is None else f"{finding.message}\nhelp: {finding.help}"
     return types.Diagnostic(
-        place(finding.span),
+        document.positions.range(document.known.source.own(finding.span)),
         message,
         severity=_SEVERITIES[CODES[finding.code].severity],
         code=finding.code,

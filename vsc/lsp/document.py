@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from urllib.parse import unquote, urlparse
+
+from lsprotocol import types
 
 from vsc.compiler.driver import Surveyed, survey_topology
 from vsc.compiler.source import Span
@@ -34,6 +37,22 @@ class Document:
     def positions(self) -> Positions:
         """Converts between offsets and the editor's positions."""
         return Positions(self.text, self.encoding)
+
+    def is_own(self, span: Span) -> bool:
+        """Whether `span` is in this text, not in a file that it includes."""
+        return self.known.source.own(span) == span
+
+    def location(self, span: Span) -> types.Location:
+        """Where `span` is, in this text or in a file that it includes."""
+        if self.is_own(span):
+            return types.Location(self.uri, self.positions.range(span))
+        source = self.known.source
+        path = source.path_of(span.start)
+        start, end = source.position(span.start), source.position(span.end)
+        text = source.files()[path].text
+        lines = [0, *(at + 1 for at, sign in enumerate(text) if sign == "\n")]
+        own = Span(lines[start.line - 1] + start.column - 1, lines[end.line - 1] + end.column - 1)
+        return types.Location(Path(path).absolute().as_uri(), Positions(text, self.encoding).range(own))
 
     def changed(self, edits: list[tuple[Span, str]]) -> Document:
         """The document with these replacements. They must not overlap."""

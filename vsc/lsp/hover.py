@@ -54,8 +54,16 @@ def _of_symbol(document: Document, symbol: Symbol) -> str | None:
         inputs = document.known.survey.topology.inputs(declaration.name.text)
         read = next(r.name.text for r in inputs if r.alias is not None and r.alias.text == symbol.name)
         return node_text(document, read)
+    if symbol.kind == "constant":
+        return _of_constant(document, symbol.name)
     column = column_of(document, symbol)
     return None if column is None else f"```vdsl\n{column.name} {column.type}\n```\n\ncolumn of `{symbol.node}`"
+
+
+def _of_constant(document: Document, name: str) -> str | None:
+    found = (one for one in document.known.survey.topology.constants if one.name.text == name)
+    declared = next(found, None)
+    return None if declared is None else f"```vdsl\n{document.known.source.slice(declared.span)}\n```"
 
 
 def column_of(document: Document, symbol: Symbol) -> Column | None:

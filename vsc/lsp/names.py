@@ -51,6 +51,9 @@ class _Finder:
     def statement(self, statement: syntax.Statement) -> None:
         """Finds the names of a statement."""
         match statement:
+            case syntax.ConstantDecl(name=name, value=value):
+                self._add(name, Symbol("constant", "", name.text), True)
+                self._walk(value, _Scope({}, {}))
             case syntax.SourceDecl():
                 self._add(statement.name, Symbol("node", "", statement.name.text), True)
                 self._source(statement)
@@ -203,6 +206,8 @@ class _Finder:
         match part:
             case syntax.ColumnRef():
                 self._reference(part, scope)
+            case syntax.Constant(name=name):
+                self._add(name, Symbol("constant", "", name.text))
             case syntax.FunctionCall(name=name, args=args):
                 self.calls.append((name.span, name.text))
                 inside = _Scope(scope.inputs, {}) if name.text in AGGREGATES else scope

@@ -32,11 +32,12 @@ def references(document: Document, offset: int, declarations: bool) -> list[type
 
 def outline(document: Document) -> list[types.DocumentSymbol]:
     """The statements, with the columns that they declare."""
-    return [_statement(document, statement) for statement in document.known.file.statements]
+    own = (statement for statement in document.known.file.statements if document.is_own(statement.span))
+    return [_statement(document, statement) for statement in own]
 
 
 def _locations(document: Document, occurrences: list[Occurrence]) -> list[types.Location]:
-    return [types.Location(document.uri, document.positions.range(one.span)) for one in occurrences]
+    return [document.location(one.span) for one in occurrences]
 
 
 def _statement(document: Document, statement: syntax.Statement) -> types.DocumentSymbol:
@@ -54,6 +55,8 @@ def _statement(document: Document, statement: syntax.Statement) -> types.Documen
             ]  # fmt: skip
         case syntax.DerivedDecl():
             kind, detail = types.SymbolKind.Function, f"{statement.kind} = {statement.operation.word}"
+        case syntax.ConstantDecl():
+            kind, detail = types.SymbolKind.Constant, "constant"
         case syntax.SinkDecl():
             kind, of = types.SymbolKind.Event, "" if statement.of is None else f"of {statement.of.text} "
             detail = f"sink {of}to {statement.connector.kind.text}"

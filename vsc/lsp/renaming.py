@@ -29,6 +29,8 @@ def rename(document: Document, offset: int, new: str) -> list[tuple[Span, str]]:
         raise RenameRefused("there is no name here that the topology declares")
     if not new.strip() or "\n" in new:
         raise RenameRefused("a name must be one non-empty line")
+    if not all(document.is_own(one.span) for one in document.names.same(found.symbol)):
+        raise RenameRefused("the name also stands in an included file: rename it there first")
     edits = [(one.span, named(new)) for one in document.names.same(found.symbol)]
     before, after = _errors(document), _errors(document.changed(edits))
     added = [message for code, message in after if code not in [one for one, _ in before]]

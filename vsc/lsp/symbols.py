@@ -13,9 +13,9 @@ __all__ = ["Names", "Occurrence", "Symbol"]
 
 @record
 class Symbol:
-    """What a name stands for: a node, the alias of an input, or a column. `node` is the node that it belongs to."""
+    """What a name stands for. `node` is the node to which an alias or a column belongs."""
 
-    kind: Choice["node", "alias", "column"]
+    kind: Choice["node", "alias", "column", "constant"]
     node: str
     name: str
 

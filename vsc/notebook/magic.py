@@ -106,7 +106,7 @@ def _compiled(text: str, path: str, given: Mapping[str, str]) -> Plan:
     result = compile_source(text, path, given)
     if result.plan is None:
         raise TopologyError(result.diagnostics, result.source)
-    sys.stderr.write(render_text(result.diagnostics, {path: result.source}, color=True))
+    sys.stderr.write(render_text(result.diagnostics, result.source.files(), color=True))
     return result.plan
 
 

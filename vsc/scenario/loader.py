@@ -7,14 +7,13 @@ scenario contains only sources, nodes, columns and stores of its topology, and v
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from vsc.compiler import TopologyError, compile_topology
-from vsc.compiler.diagnostics.model import Diagnostic
 from vsc.compiler.files import FileError, MissingFileError, read_text
 from vsc.compiler.source import Position
 from vsc.plan.nodes import Column, Node, Plan, Source
@@ -32,13 +31,11 @@ _NO_VARIABLES: Mapping[str, str] = {}
 
 
 class RefusedTopology(ScenarioError):
-    """The file's topology has errors. `topology` is its path, `text` its content."""
+    """The file's topology has errors. `topology` is its path, `error` the compiler's."""
 
-    def __init__(
-        self, document: Document, node: yaml.Node, topology: str, text: str, found: Sequence[Diagnostic]
-    ) -> None:
+    def __init__(self, document: Document, node: yaml.Node, topology: str, error: TopologyError) -> None:
         super().__init__(document.path, *document.place(node), f"the topology {topology} is refused")
-        self.topology, self.text, self.diagnostics = topology, text, tuple(found)
+        self.topology, self.error = topology, error
 
 
 def load(path: str, text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> ScenarioFile:
@@ -100,9 +97,7 @@ class _Topology:
             try:
                 self._plans[key] = compile_topology(self._text, path=str(self.path), variables=dict(variables))
             except TopologyError as error:
-                raise RefusedTopology(
-                    self._document, self._node, str(self.path), self._text, error.diagnostics
-                ) from None
+                raise RefusedTopology(self._document, self._node, str(self.path), error) from None
         return self._plans[key]
 
 

@@ -15,8 +15,16 @@ PAGES = sorted(FOLDER.glob("VSC[0-5]*.md"))
 HEADINGS = ["## What it means", "## Why it is so", "## Wrong", "## Right"]
 
 
-def _blocks(page: Path) -> tuple[str, str]:
-    wrong, right = re.findall(r"^```vdsl\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+def _examples(page: Path, folder: Path) -> tuple[set[str], set[str]]:
+    """The codes of both examples. A block that begins with ``-- NAME.vdsl`` is a file that the next one may include."""
+    found = []
+    for block in re.findall(r"^```vdsl\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        name = re.match(r"-- (\w+\.vdsl)\n", block)
+        if name is not None:
+            (folder / name[1]).write_text(block, encoding="utf-8")
+        else:
+            found.append({d.code for d in check_topology(block, path=str(folder / "page.vdsl"))})
+    wrong, right = found
     return wrong, right
 
 
@@ -28,8 +36,8 @@ def test_a_page_has_its_headings_and_the_title_of_its_code(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_wrong_example_has_the_finding_and_the_right_one_has_none(page: Path) -> None:
-    wrong, right = ({d.code for d in check_topology(text, path="page.vdsl")} for text in _blocks(page))
+def test_the_wrong_example_has_the_finding_and_the_right_one_has_none(page: Path, tmp_path: Path) -> None:
+    wrong, right = _examples(page, tmp_path)
     assert wrong == {page.stem}
     assert right == set()
 

@@ -15,7 +15,8 @@ TEXT = "table rates = a;\n\n\nstream priced =\n\tgrace 5 minutes;\n漢字 = x\x1
 SOURCE = SourceFile("a/b, c.vdsl", TEXT)
 GRACE = Diagnostic(
     "VSC303", "error", "`grace` needs 100% of\nit", SOURCE.path, 5, 2, 5, 17,
-    (Related("`rates` is unversioned", 1, 7, 1, 12), Related("here", 5, 8, 5, 9)), "write `materialize`",
+    (Related("`rates` is unversioned", SOURCE.path, 1, 7, 1, 12), Related("here", SOURCE.path, 5, 8, 5, 9)),
+    "write `materialize`",
 )  # fmt: skip
 WIDE = Diagnostic("VSC123", "warning", "w", SOURCE.path, 6, 4, 6, 5, (), None)
 LONG = Diagnostic("VSC305", "error", "long", SOURCE.path, 4, 8, 5, 3, (), None)
@@ -161,7 +162,7 @@ def test_a_place_over_several_lines_is_shown_by_its_first_and_an_empty_one_by_on
 def test_of_a_long_line_the_part_around_the_mark_is_shown() -> None:
     line = "-" * 300 + "漢x" + "=" * 300
     source = SourceFile("l", line)
-    first = Diagnostic("VSC001", "error", "m", "l", 1, 2, 1, 4, (Related("there", 1, 302, 1, 900),), None)
+    first = Diagnostic("VSC001", "error", "m", "l", 1, 2, 1, 4, (Related("there", "l", 1, 302, 1, 900),), None)
     assert render_text([first], {"l": source}) == (
         "error[VSC001]: m\n"
         " --> l:1:2\n"
