@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.compiler.parser.place import Explanation, WrongPlace
+from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
 from vsc.compiler.parser.surroundings import body, declared, name_index, phrase, say, sql, text, wrong
+from vsc.compiler.parser.types import is_type_name
 from vsc.compiler.source import Span
 
 __all__ = ["OPERATIONS", "wrong_statement"]
@@ -15,9 +16,10 @@ OPERATIONS = ("aggregate", "distinct", "explode", "filter", "join", "map", "mate
 
 _DERIVED = "declare a node, as in `stream NAME = map INPUT select ...;`"
 _OTHER_STATEMENTS = {
-    **dict.fromkeys(("import", "include", "load", "require"), "a topology is one file: write its statements here"),
-    **dict.fromkeys(("let", "var", "val", "const", "define", "declare"),
-                    "a value from outside is a variable, `${name}`; a computed one is a column of a `map`"),
+    **dict.fromkeys(("import", "load", "require"),
+                    "write `include 'FILE';` for the sources and constants of another file"),
+    **dict.fromkeys(("var", "val", "const", "define", "declare"),
+                    "write `let NAME = VALUE;` for a constant; a value from outside is a variable, `${name}`"),
     **dict.fromkeys(("def", "function", "func", "fn", "fun"), "compute it in a `map`: functions cannot be declared"),
     **dict.fromkeys(("view", "node", "query", "kstream", "source"),
                     "write `stream NAME` or `table NAME`, and `= OPERATION` or the columns of a source"),
@@ -55,7 +57,35 @@ def wrong_statement(place: WrongPlace) -> Explanation | None:
         return _head(place)
     if head == "sink":
         return _sink(place) or _after_sink(place)
+    if head == "let":
+        return _constant(place)
+    if head == "include":
+        return _include(place)
     return _topology(place) if head == "topology" else None
+
+
+def _constant(place: WrongPlace) -> Explanation | None:
+    at = place.index - place.first
+    if at == 1:
+        return wrong(place, "a constant has a name", "write `let NAME = VALUE;`")
+    name, equal = place.word_at(place.first + 1), place.tables.number["EQUAL"]
+    if at == 2 and place.word == ":":
+        finding = place.finding("VSC005", "the value of a constant follows a `=`", "write `=`", new="=")
+        return finding, Repair(equal, consumes=True)
+    if at == 2 and is_type_name(place.word):
+        return wrong(place, "a constant has the type of its value", f"write {code(f'let {name} = VALUE;')}")
+    if place.word == "," and "SEMICOLON" in place.expected:
+        return wrong(place, "a statement declares one constant", "write `;`, and the next one with a `let` of its own")
+    return None
+
+
+def _include(place: WrongPlace) -> Explanation | None:
+    if place.index == place.first + 1:
+        help = "write `include 'FILE';`, with the path of the file from the folder of this one"
+        return wrong(place, "the path of a file goes in quotation marks", help)
+    if place.word == ",":
+        return wrong(place, "a statement includes one file", "write `;`, and another `include` for the next one")
+    return None
 
 
 def _first(place: WrongPlace) -> Explanation | None:

@@ -316,7 +316,7 @@ def _check_fails(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     def fail(*_: object) -> None:
         raise KeyError(text)
 
-    monkeypatch.setattr("vsc.compiler.driver.check_topology", fail)
+    monkeypatch.setattr("vsc.compiler.driver.check_source", fail)
 
 
 def test_a_bug_ends_with_70_and_hides_its_traceback(
@@ -380,7 +380,7 @@ def test_an_interrupt_ends_with_130(good: str, monkeypatch: pytest.MonkeyPatch) 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("vsc.compiler.driver.check_topology", interrupt)
+    monkeypatch.setattr("vsc.compiler.driver.check_source", interrupt)
     assert main(["check", good]) == 130
 
 
@@ -390,7 +390,7 @@ def test_a_missing_extra_is_named(
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'rocksdict'", name="rocksdict")
 
-    monkeypatch.setattr("vsc.compiler.driver.check_topology", missing)
+    monkeypatch.setattr("vsc.compiler.driver.check_source", missing)
     assert main(["check", good]) == 2
     assert capsys.readouterr().err == (
         f"error: vsc check needs the package `rocksdict`, which is not installed\n = help: {install('test')}\n"

@@ -30,4 +30,7 @@ def test_every_finding_says_what_to_do() -> None:
 
 def test_every_code_of_the_syntax_is_shown() -> None:
     shown = {code for _, code, _ in noted(PAGE)[1]}
-    assert {code for code in CODES if code.startswith("VSC0")} - shown == {"VSC015"}  # too long for a page
+    assert {code for code in CODES if code.startswith("VSC0")} - shown == {
+        "VSC015",  # too long for a page
+        "VSC027", "VSC028",  # of files: tests/compiler/test_includes.py
+    }  # fmt: skip
