@@ -266,3 +266,19 @@ def test_what_passed_is_kept_while_the_clock_is_before_0() -> None:
 def test_the_end_of_the_input_leaves_the_same_clock_in_all_partitions(key: str) -> None:
     first = [("s", {"k": "x", "at": 22}), ("s", {"k": "y", "at": 37})]
     assert not apart(BEHIND.format(grace=11), first, [("s", {"k": key, "at": 23})])
+
+
+ASKED = """
+topology asked (clock = 'input');
+stream s (k bigint, at bigint) from memory () key k timestamp at;
+table w = aggregate s group by at as k window session (gap = 5 ms) emit changes select count(*) as n;
+table late = suppress w until time limit 0 ms;
+stream changes = to_stream late;
+stream j = join changes with w on changes.k, changes.window_end, timestamp_millis(0) select w.n;
+sink j to memory ();
+"""
+
+
+@pytest.mark.parametrize("partitions", PARTITIONS)
+def test_a_closed_session_has_left_its_group_in_partitions_without_rows_too(partitions: int) -> None:
+    assert not apart(ASKED, [("s", {"k": 0, "at": 42}), ("s", {"k": 1, "at": 48})], partitions=partitions, drain=False)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from vsc.plan.clocks import node_clocks
-from vsc.plan.nodes import Node, Plan, Stage
+from vsc.plan.nodes import Aggregate, Node, Plan, Stage
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.layout import askers, stage_of_store, store_prefix
 from vsc.runtime.operators.operator import operator_of
@@ -63,7 +63,14 @@ def open_view(plan: Plan, store: StoreInfo, kv: OrderedKV, starts: Mapping[str, 
         return _opened(plan, store, kv, None)
     now, asking = _clocks(plan, store, starts)
     view = _opened(plan, store, kv, min((now, *asking)))
-    return limited(view, node, now, min((now, *asking)) if asking else now + 1)
+    stays = asking and (store.is_table or not _is_of_sessions(node))
+    return limited(view, node, now, min((now, *asking)) if stays else now + 1)
+
+
+def _is_of_sessions(node: Node) -> bool:
+    """Whether it is an aggregate of sessions: one that has closed leaves its group at once, asked for or not."""
+    operation = node.operation
+    return isinstance(operation, Aggregate) and operation.window is not None and operation.window.kind == "session"
 
 
 def _opened(plan: Plan, store: StoreInfo, kv: OrderedKV, clock: int | None) -> StoreView:
