@@ -335,3 +335,29 @@ def test_what_becomes_of_a_tables_rows_in_a_new_node_is_said() -> None:
     }
     streamed = OF_STREAM + "table a = aggregate s group by k select count(*) as n;"
     assert verdicts(OF_STREAM, streamed) == {"store a": "new", "store a#groups": "new"}
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ("3", "4", "had the constant 3, has 4"),
+        ("'a'", "'b'", "had the constant 'a', has 'b'"),
+        ("1 hour", "90 minutes", "had the constant 1 hour, has 1 hour 30 minutes"),
+        ("3", "1 + 2", "has other constants"),
+    ],
+)
+def test_another_value_of_a_constant_is_shown_where_the_text_is_the_same(was: str, now: str, said: str) -> None:
+    use = {"3": "v + c as x", "'a'": "concat(k, c) as x", "1 hour": "event_time() + c as x"}[was]
+    made = f"{OF_STREAM} stream m = map s select {use}; sink m to console ();"
+    text = use.removesuffix(" as x")
+    assert verdicts(f"let c = {was}; {made}", f"let c = {now}; {made}") == {
+        "sink m to console": f"rebuild: `m`: `x` (`{text}`) {said}"
+    }
+    call = f"max({text})"
+    kept = f"{OF_STREAM} table a = aggregate s group by k select {call} as x;"
+    assert verdicts(f"let c = {was}; {kept}", f"let c = {now}; {kept}")["store a"] == f"rebuild: `a`: `{call}` {said}"
+
+
+def test_a_constant_with_the_value_that_was_written_changes_nothing() -> None:
+    kept = f"{OF_STREAM} table a = aggregate s group by k select max(v + {{}}) as x;"
+    assert verdicts(kept.format("3"), "let c = 3; " + kept.format("c")) == {}

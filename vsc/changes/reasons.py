@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -12,6 +12,7 @@ from vsc.plan import Aggregate, Column, Item, Node, Plan, Rekey, Source
 from vsc.plan import expressions as exprs
 from vsc.plan.operations import AggregateCall
 from vsc.plan.record import record
+from vsc.plan.types import INTERVAL, STRING
 from vsc.plan.words import duration
 
 __all__ = ["Reason", "Reasons"]
@@ -239,10 +240,13 @@ def _calls(was: Aggregate, now: Aggregate) -> Iterator[str]:
 
 
 def _types(was: AggregateCall, now: AggregateCall) -> str | None:
-    """Which type differs in two calls with one text."""
+    """Which type, or which constant, differs in two calls with one text."""
     pairs = zip((a.type for a in was.args), (a.type for a in now.args), strict=False)
     types = next(((a, b) for a, b in pairs if a != b), (was.type, now.type))
-    return f"{shown(now)} was computed from {types[0]}, is computed from {types[1]}" if types[0] != types[1] else None
+    if types[0] != types[1]:
+        return f"{shown(now)} was computed from {types[0]}, is computed from {types[1]}"
+    constant = _constant(was.args, now.args)
+    return None if constant is None else f"{shown(now)} {constant}"
 
 
 def _unlike(was: Item, now: Item) -> str:
@@ -257,7 +261,26 @@ def _unlike(was: Item, now: Item) -> str:
     changed = next((name for name in types[1] if types[0].get(name, types[1][name]) != types[1][name]), None)
     if changed is not None:
         return f"({shown(now)}) reads `{changed}`, which was {types[0][changed]}, is {types[1][changed]}"
+    constant = _constant([was.expr], [now.expr])
+    if constant is not None:
+        return f"({shown(now)}) {constant}"
     return f"({shown(now)}) reads other columns under the same names"
+
+
+def _constant(was: Sequence[exprs.Expr], now: Sequence[exprs.Expr]) -> str | None:
+    """Which constant differs in expressions with one text: ``let`` gave it another value."""
+    found = [[part for one in of for part in exprs.parts(one) if isinstance(part, exprs.Literal)] for of in (was, now)]
+    differing = [(a, b) for a, b in zip(*found, strict=False) if a != b]
+    if not differing or len(found[0]) != len(found[1]):
+        return "has other constants" if found[0] != found[1] else None
+    before, after = map(_literal, differing[0])
+    return f"had the constant {before}, has {after}"
+
+
+def _literal(literal: exprs.Literal) -> str:
+    if literal.type == INTERVAL and isinstance(literal.value, int):
+        return duration(literal.value)
+    return f"'{literal.value}'" if literal.type == STRING else str(literal.value)
 
 
 def _text(part: Item | AggregateCall) -> str:
