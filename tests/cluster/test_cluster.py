@@ -182,6 +182,17 @@ def test_executors_whose_python_is_bare_use_what_vsc_pack_has_packed(
     assert written(base / "out-packed") == expected()
 
 
+def test_an_executor_that_no_worker_has_room_for_is_refused(cluster: SparkCluster, topology: Path, base: Path) -> None:
+    words = command(cluster, topology, base, base / "out-none", base / "ck-none")
+    words[words.index("spark.executor.memory=512m")] = "spark.executor.memory=8g"
+    done = subprocess.run(words, cwd=base, env=environment(), capture_output=True, text=True, timeout=250, check=False)
+    assert done.returncode == 1
+    assert (
+        f"{cluster.url} has no room for an executor: an executor takes 8192 MiB (spark.executor.memory)" in done.stderr
+    )
+    assert not list((base / "out-none").glob("*"))
+
+
 @needs_disks
 def test_paths_that_are_not_shared_are_refused(cluster: SparkCluster, topology: Path, base: Path, hidden: Path) -> None:
     for name in ("rates", "sales"):

@@ -1,10 +1,12 @@
-"""Folders of this machine, looked at before a run starts."""
+"""Folders of this machine, whether it is the driver's or an executor's. Imports only Python's own modules."""
 
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 
-__all__ = ["unwritable"]
+__all__ = ["spark_local", "unwritable"]
 
 
 def unwritable(path: str) -> str | None:
@@ -19,3 +21,8 @@ def unwritable(path: str) -> str | None:
     if not os.access(place, os.W_OK | os.X_OK):
         return f"there is no permission to write to {place}"
     return None
+
+
+def spark_local() -> Path:
+    """The first of the executor's local folders, which Spark tells its Python workers; else the temporary folder."""
+    return Path(os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir())

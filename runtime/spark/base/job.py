@@ -53,6 +53,11 @@ class Run:
     observe: bool = True
     began: float = field(default_factory=time.monotonic)
 
+    @property
+    def local_folder(self) -> str | None:
+        """The path of `local_dir`, which executors take as it is."""
+        return None if self.local_dir is None else os.path.abspath(self.local_dir)
+
     def __post_init__(self) -> None:
         for problem, help in _wrong_types(self):
             raise ConfigurationError(problem, help)

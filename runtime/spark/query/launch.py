@@ -25,6 +25,7 @@ from vsc.runtime.spark.connectors.jars import connector_settings, unfetched
 from vsc.runtime.spark.session.interrupts import SIGNALS, Interrupted, Interrupts
 from vsc.runtime.spark.session.local_files import use_local_files
 from vsc.runtime.spark.session.session import OWN_SETTINGS, is_here, local_jvm, local_settings
+from vsc.runtime.spark.session.standalone import check_answers, registering
 
 __all__ = ["launched", "local_session", "new_log"]
 
@@ -56,6 +57,7 @@ def launched(
     MissingJarsError when it cannot fetch a connector.
     Interrupted when a signal has ended the JVM.
     """
+    check_answers(master)
     os.environ["PYSPARK_PYTHON"] = _workers_python(conf)
     os.environ["TZ"] = "UTC"  # the JVM's, and that of its workers
     # A NullHandler keeps py4j from printing tracebacks of failures that are reported properly anyway.
@@ -63,7 +65,7 @@ def launched(
     try:
         settings = {**_defaults(master), **conf, **_packages(packages, conf), **_ALWAYS}
         jvm = local_jvm() if is_here(master) else contextlib.nullcontext()
-        with _output_to(log), _signals_for_us_alone(interrupts), jvm:
+        with _output_to(log), _signals_for_us_alone(interrupts), jvm, registering(master, interrupts.kill_jvm):
             spark = _session(name, master, settings, interrupts)
     except (PySparkException, Exception) as error:
         if interrupts.at_once:
@@ -107,6 +109,8 @@ def _workers_python(conf: Mapping[str, str]) -> str:
 
 
 def _not_started(master: str, settings: Mapping[str, str], log: Path, error: BaseException) -> VscRuntimeError:
+    if isinstance(error, VscRuntimeError):
+        return error
     reason = _reason(log, error)
     missing = unfetched(settings.get(_PACKAGES, ""), reason)
     if missing is not None:

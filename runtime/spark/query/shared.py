@@ -9,7 +9,7 @@ from vsc.runtime.spark.base.hadoop import is_local, local_path
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.query.written_folders import results_of
-from vsc.runtime.spark.session.executors import Shared
+from vsc.runtime.spark.session.findings import Shared
 
 __all__ = ["shared_by"]
 

@@ -193,7 +193,7 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
     try:
         ship(spark)
         shared = shared_by(what.resolved, opened.files.root, default_is_local(spark))
-        executors = Executors(spark, shared, packages_of(plan))
+        executors = Executors(spark, shared, packages_of(plan), job.local_folder)
         executors.check()
         if opened.fresh and back_to is not None:
             raise CheckpointError(
@@ -288,7 +288,7 @@ def _prepare(sinks: Sequence[EpochSink]) -> None:
 
 
 def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, writer: EpochWriter) -> StreamingQuery:
-    folders = LocalFolders(None if job.local_dir is None else os.path.abspath(job.local_dir), opened.id, new_run())
+    folders = LocalFolders(job.local_folder, opened.id, new_run())
     # Executors need no secrets: they get the plan as it was compiled.
     with configured(spark, query_configuration(opened.partitions, opened.files.is_local)), drivers_python(spark):
         with translating():

@@ -78,5 +78,9 @@ class Interrupts:
             raise KeyboardInterrupt
         self.at_once = True
         logging.disable()
+        self.kill_jvm()
+
+    def kill_jvm(self) -> None:
+        """Ends the JVM, if this process has started it."""
         if self._jvm is not None:
             self._jvm.kill()

@@ -1,6 +1,7 @@
 """What an executor finds when the driver asks it: see `vsc.runtime.spark.session.executors`.
 
-Imports only Python's own modules and pyspark, which Spark brings: what else is missing there is what it has to tell.
+Imports only Python's own modules and pyspark, which Spark brings, and what imports no others: what else is missing
+there is what it has to tell.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from vsc.runtime.spark.base.folders import spark_local, unwritable
+
 __all__ = ["Answer", "Asked", "appears", "look", "token_file", "write"]
 
 _SECONDS = 2.0
@@ -24,14 +27,16 @@ _SECONDS = 2.0
 class Asked(NamedTuple):
     """`token` is in the names of the files that are written; `folders` are those in which the driver has written one,
     `files` those of sources, with their sizes. `packages`: by name for pip, what is imported. A task takes `hold`
-    seconds at least, so that others run elsewhere. `forget`: what was written is removed, and nothing else is done.
+    seconds at least, so that others run elsewhere. `local`: where state is to be kept; None: in Spark's own folders.
+    `forget`: what was written is removed, and nothing else is done.
     """
 
     token: str
     folders: tuple[str, ...]
     files: tuple[tuple[str, int], ...]
     packages: tuple[tuple[str, str], ...]
-    hold: float
+    local: str | None = None
+    hold: float = 0.0
     forget: bool = False
 
 
@@ -49,6 +54,9 @@ class Answer(NamedTuple):
     folders: tuple[str | None, ...]
     files: tuple[str, ...]
     versions: tuple[str | None, ...]
+    spark: str
+    local: str | None
+    clock: float
 
     @property
     def name(self) -> str:
@@ -79,6 +87,7 @@ def appears(path: str) -> bool:
 
 def look(asked: Asked, _: Iterator[int]) -> Iterator[Answer]:
     """A task: looks at folders, files and packages."""
+    import pyspark
     from pyspark import SparkFiles
 
     host, folder = socket.gethostname(), os.path.abspath(SparkFiles.getRootDirectory())
@@ -91,7 +100,8 @@ def look(asked: Asked, _: Iterator[int]) -> Iterator[Answer]:
     files = tuple(path for path, size in asked.files if _size(path) != size)
     versions = tuple(_version(name, module) for name, module in asked.packages)
     time.sleep(asked.hold)
-    yield Answer(host, folder, own, sys.executable, found, files, versions)
+    local = unwritable(asked.local or str(spark_local()))
+    yield Answer(host, folder, own, sys.executable, found, files, versions, pyspark.__version__, local, time.time())
 
 
 def _shared(folder: str, token: str, own: str) -> str | None:

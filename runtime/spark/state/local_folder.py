@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import shutil
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -19,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vsc.runtime.errors import LocalStoreError, StateError
+from vsc.runtime.spark.base.folders import spark_local
 from vsc.runtime.spark.state.protocol import Manifest, PartitionState
 from vsc.runtime.state.kv import RocksKV
 
-__all__ = ["LocalFolders", "new_run", "opened", "removed", "spark_local", "sweep"]
+__all__ = ["LocalFolders", "new_run", "opened", "removed", "sweep"]
 
 
 def new_run() -> str:
@@ -89,11 +88,6 @@ def sweep(base: Path, checkpoint: str, keep: str) -> None:
     for old in base.glob(f"vsc-{checkpoint}-*"):
         if old.name < keep:
             removed(old)
-
-
-def spark_local() -> Path:
-    """The first of the executor's local folders, which Spark tells its Python workers; else the temporary folder."""
-    return Path(os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir())
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from vsc.runtime.operators.migrations import migrate
 from vsc.runtime.operators.views import Entry, Question, StoreInfo
 from vsc.runtime.operators.views.catalog import open_view
 from vsc.runtime.operators.views.view import byte_size
-from vsc.runtime.spark.state.local_folder import spark_local
+from vsc.runtime.spark.base.folders import spark_local
 from vsc.runtime.spark.state.protocol import GetChunk, Manifest, replay
 from vsc.runtime.state.kv import OrderedKV, RocksKV
 from vsc.runtime.values import to_array

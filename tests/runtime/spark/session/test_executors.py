@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark import SparkFiles
 
 from vsc.runtime.errors import CheckpointError, ConfigurationError, SinkError, SourceError, VscRuntimeError
-from vsc.runtime.spark.session.executors import Executors, Shared, no_python
+from vsc.runtime.spark.session.executors import Executors
+from vsc.runtime.spark.session.findings import Shared, not_run
 from vsc.runtime.spark.session.on_executor import Answer, Asked, look, token_file
 
 PACKAGES = ("numpy", "pandas", "pyarrow", "rocksdict", "protobuf")
@@ -23,7 +26,7 @@ class Cluster(Executors):
     """Executors by name: what each answers, given what is asked."""
 
     def __init__(self, shared: Sequence[Shared], answers: Any) -> None:
-        spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="spark://there:7077"))
+        spark: Any = SimpleNamespace(version="4.1.4", sparkContext=SimpleNamespace(master="spark://there:7077"))
         super().__init__(spark, shared, PACKAGES)
         self.answers, self.asked = answers, 0
 
@@ -43,7 +46,18 @@ def answering(host: str, sees: bool = True, **changed: Any) -> Any:
             for folder in asked.folders:
                 assert os.path.exists(token_file(folder, asked.token, "driver"))
                 Path(token_file(folder, asked.token, host)).touch()
-        found = Answer(host, "/spark", host, "python3", (None,) * len(asked.folders), (), ("",) * len(asked.packages))
+        found = Answer(
+            host,
+            "/spark",
+            host,
+            "python3",
+            (None,) * len(asked.folders),
+            (),
+            ("",) * len(asked.packages),
+            "4.1.4",
+            None,
+            time.time(),
+        )
         return found._replace(**changed)
 
     return answer
@@ -124,9 +138,54 @@ def test_packages_that_executors_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def test_a_file_that_the_driver_itself_no_longer_has_is_not_missed(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text("{}")
+    shared = [Shared("the source 's'", str(tmp_path), SourceError, read=True)]
+
+    def moved(question: Asked) -> Answer:
+        (tmp_path / "b.json").unlink(missing_ok=True)
+        return answering("a")(question)._replace(files=(str(tmp_path / "b.json"),))  # type: ignore[no-any-return]
+
+    Cluster(shared, {"a": moved}).check()
+
+    def grown(question: Asked) -> Answer:
+        (tmp_path / "a.json").write_text("{}{}")
+        return answering("a")(question)._replace(files=(str(tmp_path / "a.json"),))  # type: ignore[no-any-return]
+
+    Cluster(shared, {"a": grown}).check()
+
+
+def test_another_spark_and_a_disk_that_cannot_be_written() -> None:
+    error = refusal([], a=answering("a", spark="4.3.0"))
+    assert error.message == "the executor on a (/spark) runs Spark 4.3.0, the driver Spark 4.1.4"
+    Cluster([], {"a": answering("a", spark="4.1.0")}).check()
+    error = refusal([], a=answering("a", local="there is no permission to write to /fast"))
+    assert (error.code, error.message) == (
+        "VSC903",
+        "the executor on a (/spark) cannot keep state on its disk: there is no permission to write to /fast",
+    )
+
+
+@pytest.mark.parametrize(("ahead", "said"), [(60.0, "60 seconds ahead of"), (-60.0, "60 seconds behind"), (3.0, None)])
+def test_clocks_that_differ_are_told(ahead: float, said: str | None, caplog: pytest.LogCaptureFixture) -> None:
+    def answer(question: Asked) -> Answer:
+        return answering("a")(question)._replace(clock=time.time() + ahead)  # type: ignore[no-any-return]
+
+    cluster = Cluster([], {"a": answer, "busy": answer})  # so that it is asked several times
+    cluster.check()
+    told = [record.message for record in caplog.records if "clock" in record.message]
+    expected = [] if said is None else [f"the clock of the executor on a (/spark) is {said} the driver's"]
+    assert [text.partition(":")[0] for text in told] == expected
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (
+            "java.io.InvalidClassException: org.apache.spark.x.Y; local class",
+            "another Spark than the driver: org.apache",
+        ),
         ('java.io.IOException: Cannot run program "./env/bin/python": error=2', "there is no ./env/bin/python that"),
         (
             "Error from python worker:\n  a\n  no python3.11 on the PATH\nPYTHONPATH was:\n  /x\n",
@@ -136,9 +195,9 @@ def test_packages_that_executors_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_no_python_or_another_one(text: str, message: str) -> None:
-    error = no_python(text)
+    error = not_run(text)
     assert error is not None and message in error.message
-    assert no_python("something else") is None
+    assert not_run("something else") is None
 
 
 def test_a_task_looks_at_folders_files_and_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,11 +209,14 @@ def test_a_task_looks_at_folders_files_and_packages(tmp_path: Path, monkeypatch:
     Path(token_file(str(seen), "t", "driver")).touch()
     file.write_text("four")
     packages = (("pyarrow", "pyarrow"), ("none", "none.such"), ("none", "nonesuch"), ("unnamed", "json"))
-    asked = Asked("t", (str(seen), str(unseen)), ((str(file), 4), (str(file), 5), ("/none", 1)), packages, 0.0)
+    asked = Asked("t", (str(seen), str(unseen)), ((str(file), 4), (str(file), 5), ("/none", 1)), packages, None)
     (answer,) = look(asked, iter(()))
     assert answer.folder == "/spark/0" and answer.name == f"the executor on {answer.host} (/spark/0)"
     assert answer.folders == (None, "does not see what the driver writes there")
     assert answer.files == (str(file), "/none")
+    assert answer.spark == pyspark.__version__ and answer.local is None and abs(answer.clock - time.time()) < 60
+    (answer,) = look(asked._replace(local=str(file)), iter(()))
+    assert answer.local == f"{file} is not a folder"
     assert answer.versions[0] and answer.versions[1:] == (None, None, "")
     assert sorted(path.name for path in seen.iterdir()) == sorted([".vsc-t-driver", f".vsc-t-{answer.own}"])
     assert list(look(asked._replace(forget=True), iter(()))) == []

@@ -1,0 +1,150 @@
+"""What is wrong with an executor, in the user's words: by what it has answered, or by how Spark failed to ask it."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from packaging.requirements import Requirement
+
+from vsc.runtime.errors import ConfigurationError, SourceError, StateError, VscRuntimeError
+from vsc.runtime.spark.session.on_executor import Answer, Asked, appears, token_file
+
+__all__ = ["Shared", "finding", "not_run", "skew"]
+
+_ENDED = re.compile(r"Error from python worker:\s*\n((?:.*\n)+?)PYTHONPATH was:")
+_NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
+_OTHER_CLASS = re.compile(r"(?:InvalidClass|ClassNotFound)Exception: (org\.apache\.spark\.[\w.$]+)")
+_SPARK_HELP = "install that release of pyspark beside vsc, or run on a cluster of the driver's release"
+_SHARED_HELP = (
+    "give a path that the driver and all executors share (a network file system, HDFS, an object store), or run with "
+    "--master 'local[*]'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A path that the driver and the executors have to share: what it is, and the kind of error if they do not.
+
+    `read`: it is a source's, a file, a folder or a pattern; else a folder that is written.
+    """
+
+    what: str
+    path: str
+    error: type[VscRuntimeError]
+    read: bool = False
+
+
+def finding(
+    asked: Asked, shared: Sequence[Shared], packages: Mapping[str, Requirement], spark: str, answer: Answer
+) -> VscRuntimeError | None:
+    """The first thing that is wrong with what an executor has answered. `spark` is the driver's release."""
+    return (
+        _other_spark(spark, answer)
+        or _lacking(packages, answer)
+        or _no_local_folder(answer)
+        or _not_written(asked, [one for one in shared if not one.read], answer)
+        or _not_read(asked, [one for one in shared if one.read], answer)
+    )
+
+
+def _other_spark(spark: str, answer: Answer) -> ConfigurationError | None:
+    if answer.spark.split(".")[:2] == spark.split(".")[:2]:
+        return None
+    return ConfigurationError(f"{answer.name} runs Spark {answer.spark}, the driver Spark {spark}", _SPARK_HELP)
+
+
+def _lacking(packages: Mapping[str, Requirement], answer: Answer) -> ConfigurationError | None:
+    found = dict(zip(packages, answer.versions, strict=True))
+    missing = [name for name, version in found.items() if version is None]
+    other = [
+        f"{name} {version} ({asked.specifier})"
+        for name, asked in packages.items()
+        if (version := found[name]) and not asked.specifier.contains(version, prereleases=True)
+    ]
+    if not missing and not other:
+        return None
+    lacks = [f"does not have {', '.join(missing)}"] if missing else []
+    lacks += [f"has a release that vsc cannot use of {', '.join(other)}"] if other else []
+    return ConfigurationError(
+        f"the Python of {answer.name}, {answer.python}, {' and '.join(lacks)}",
+        "install them there, name another Python with PYSPARK_PYTHON, or send one that `vsc pack` makes: "
+        "docs/guide.md, On a cluster",
+    )
+
+
+def _no_local_folder(answer: Answer) -> StateError | None:
+    if answer.local is None:
+        return None
+    return StateError(
+        f"{answer.name} cannot keep state on its disk: {answer.local}",
+        "give --local-dir a folder that executors can make and write",
+    )
+
+
+def _not_written(asked: Asked, written: Sequence[Shared], answer: Answer) -> VscRuntimeError | None:
+    for one, wrong in zip(written, answer.folders, strict=True):
+        why = f"{answer.name} {wrong}" if wrong else None
+        if why is None and not appears(token_file(one.path, asked.token, answer.own)):
+            why = f"what {answer.name} writes there is not seen by the driver"
+        if why is not None:
+            return one.error(f"{one.what} ({one.path}) is not shared: {why}", _SHARED_HELP)
+    return None
+
+
+def _not_read(asked: Asked, read: Sequence[Shared], answer: Answer) -> SourceError | None:
+    """Files that the driver itself no longer has as they were count for nothing: they were moved, or written again."""
+    gone = next((file for file, size in asked.files if file in answer.files and _is(file, size)), None)
+    if gone is None:
+        return None
+    place = next(one for one in read if _holds(one.path, gone))
+    return SourceError(
+        f"{place.what} ({place.path}) is not shared: {answer.name} does not have {gone} as the driver has it",
+        _SHARED_HELP,
+    )
+
+
+def _is(file: str, size: int) -> bool:
+    try:
+        return os.path.getsize(file) == size
+    except OSError:
+        return False
+
+
+def _holds(pattern: str, file: str) -> bool:
+    return any(file == path or file.startswith(f"{path.rstrip('/')}/") for path in glob.glob(pattern) or [pattern])
+
+
+def skew(answer: Answer, began: float, ended: float) -> float:
+    """By how many seconds the clock of an executor, asked between two times of the driver's, is ahead, at least."""
+    return answer.clock - ended if answer.clock > ended else min(answer.clock - began, 0.0)
+
+
+def not_run(text: str) -> ConfigurationError | None:
+    """Why executors could not be asked: no Python, another one, or another Spark."""
+    program = _NO_PROGRAM.search(text)
+    if program is not None:
+        return ConfigurationError(
+            f"the executors cannot start Python: there is no {program[1]} that runs there",
+            "set PYSPARK_PYTHON (or --conf spark.pyspark.python) to a Python that they have",
+        )
+    if "PYTHON_VERSION_MISMATCH" in text:
+        line = next(line for line in text.splitlines() if "PYTHON_VERSION_MISMATCH" in line)
+        return ConfigurationError(
+            f"the executors run another Python than the driver: {line.strip()}",
+            "use the same minor version on both: the driver's is that which runs vsc, PYSPARK_PYTHON names that of the "
+            "executors",
+        )
+    other = _OTHER_CLASS.search(text)
+    if other is not None:
+        return ConfigurationError(f"the cluster runs another Spark than the driver: {other[1]} differs", _SPARK_HELP)
+    ended = _ENDED.search(text)
+    if ended is not None:
+        return ConfigurationError(
+            f"the Python of the executors ends as it starts: {ended[1].strip().splitlines()[-1].strip()}",
+            "name another one with PYSPARK_PYTHON (or --conf spark.pyspark.python): docs/guide.md, On a cluster",
+        )
+    return None

@@ -1,0 +1,204 @@
+"""Says within seconds that a master does not answer, or has nothing to run executors on.
+
+Spark itself tries for a minute and a half, or waits for ever. A standalone master shows on its page what its workers
+have free. Where nothing says whether executors are still to come (YARN and Kubernetes start machines for them), there
+is a warning, and Spark waits on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import socket
+import threading
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyspark
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from vsc.plan.words import counted
+from vsc.runtime.errors import StartError
+
+__all__ = ["check_answers", "looking_for_slots", "no_room", "registering"]
+
+_log = logging.getLogger(__name__)
+
+_PATIENCE = 10.0
+"""How many seconds pass without an executor before something is said."""
+_LOOK = 1.0
+_WAITING = "StandaloneSchedulerBackend.waitForRegistration"
+_STANDALONE = "spark://"
+_PORTS = "org.apache.spark.deploy.master.MasterMessages$BoundPortsRequest$"
+
+
+def check_answers(master: str) -> None:
+    """StartError for a standalone master that takes no connection, within seconds; with several, if none does."""
+    if not master.startswith(_STANDALONE):
+        return
+    reasons, until = [], time.monotonic() + _PATIENCE
+    for host, port in _addresses(master):
+        try:
+            socket.create_connection((host, port), max(until - time.monotonic(), 1.0)).close()
+            return
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            reasons.append(f"{host}:{port}: {reason}")
+    raise StartError(
+        f"no master answers at {master} ({'; '.join(reasons)})",
+        "correct --master, start the master, or open the way to its port",
+    )
+
+
+@contextlib.contextmanager
+def registering(master: str, end: Callable[[], None]) -> Iterator[None]:
+    """A context in which a session starts. StartError if a standalone master does not take it up within seconds; then
+    `end` is called, which ends the JVM: Spark would try on, and say only that the master is unresponsive."""
+    over, refused = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        waited = 0.0
+        while not over.wait(_LOOK) and waited < _PATIENCE:
+            waited = waited + _LOOK if _is_registering() else 0.0
+        if not over.is_set():
+            refused.set()
+            end()
+
+    if master.startswith(_STANDALONE):
+        threading.Thread(target=watch, name="vsc-registering", daemon=True).start()
+    try:
+        yield
+    except Exception as error:
+        if not refused.is_set():
+            raise
+        raise StartError(
+            f"{master} takes connections, but does not answer as a master of Spark {pyspark.__version__}",
+            "correct the port in --master, or use the cluster's release of Spark: the master's log says more",
+        ) from error
+    finally:
+        over.set()
+
+
+def _is_registering() -> bool:
+    """Whether a session is just waiting for its master."""
+    jvm: Any = SparkContext._jvm
+    if jvm is None:
+        return False
+    try:
+        threads = jvm.java.lang.management.ManagementFactory.getThreadMXBean().dumpAllThreads(False, False)
+        return any(_WAITING in one.toString() for one in threads)
+    except (Py4JNetworkError, OSError):  # it ends
+        return False
+
+
+def _addresses(master: str) -> Iterator[tuple[str, int]]:
+    for address in master.removeprefix(_STANDALONE).split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal():
+            raise StartError(f"{master} is not the address of a master", "write spark://HOST:PORT")
+        yield host.strip("[]"), int(port)
+
+
+@contextlib.contextmanager
+def looking_for_slots(spark: SparkSession, started: Callable[[], bool]) -> Iterator[None]:
+    """A context that runs a job; `started` says whether there is an executor. StartError if there will be none."""
+    context, tag = spark.sparkContext, f"vsc-{uuid.uuid4().hex}"
+    found: list[StartError] = []
+    over = threading.Event()
+
+    def watch() -> None:
+        warned = False
+        while not over.wait(_PATIENCE) and not started():
+            problem = _no_room(spark)
+            if problem is not None:
+                found.append(problem)
+                context.cancelJobsWithTag(tag)
+                return
+            if not warned:
+                warned = True
+                _log.warning("there is no executor yet, %.0f seconds after the first was asked for", _PATIENCE)
+
+    watching = threading.Thread(target=watch, name="vsc-slots", daemon=True)
+    context.addJobTag(tag)
+    watching.start()
+    try:
+        yield
+    except Exception as error:
+        if found:
+            raise found[0] from error
+        raise
+    finally:
+        context.removeJobTag(tag)
+        over.set()
+
+
+def _no_room(spark: SparkSession) -> StartError | None:
+    """Why a standalone master has no executor for this application; None if it has, or does not say."""
+    context = spark.sparkContext
+    if not (context.master or "").startswith(_STANDALONE):
+        return None
+    try:
+        with urllib.request.urlopen(f"{_page(spark)}/json/", timeout=_PATIENCE) as answer:
+            state = json.load(answer)
+    except (Py4JError, OSError, ValueError):
+        _log.debug("the master's page cannot be read", exc_info=True)
+        return None
+    cores = int(context.getConf().get("spark.executor.cores") or 1)
+    return no_room(context.master or "", state, context.applicationId, cores)
+
+
+def _page(spark: SparkSession) -> str:
+    """The address of the page of the master that is in charge: it is asked for the port."""
+    jvm: Any = spark._jvm
+    assert jvm is not None
+    environment = spark.sparkContext._jsc.sc().env()
+    request = jvm.java.lang.Class.forName(_PORTS).getField("MODULE$").get(None)
+    for host, port in _addresses(str(spark.sparkContext.master)):
+        with contextlib.suppress(Py4JError):
+            master = environment.rpcEnv().setupEndpointRef(jvm.org.apache.spark.rpc.RpcAddress(host, port), "Master")
+            ports = master.askSync(request, jvm.scala.reflect.ClassTag.Any())
+            return f"http://{host}:{ports.webUIPort()}"
+    raise OSError("no master answers")
+
+
+def no_room(master: str, state: Mapping[str, Any], application: str, cores: int) -> StartError | None:
+    """The same from what the page says; an executor takes so many `cores`."""
+    own = next((one for one in state.get("activeapps", ()) if one["id"] == application), None)
+    if own is None or own["state"] != "WAITING":
+        return None
+    memory = int(own["memoryperexecutor"])
+    workers = [one for one in state["workers"] if one["state"] == "ALIVE"]
+    if any(one["coresfree"] >= cores and one["memoryfree"] >= memory for one in workers):
+        return None
+    why = _why(workers, cores, memory)
+    return StartError(f"{master} has no room for an executor: {why}", _help(state, application))
+
+
+def _why(workers: Sequence[Mapping[str, Any]], cores: int, memory: int) -> str:
+    if not workers:
+        return "it has no workers"
+    most = max(one["memory"] for one in workers)
+    if most < memory:
+        return f"an executor takes {memory} MiB (spark.executor.memory), a worker has {most} at most"
+    if max(one["cores"] for one in workers) < cores:
+        return f"an executor takes {cores} cores (spark.executor.cores), a worker has fewer"
+    free, every = sum(one["coresfree"] for one in workers), sum(one["cores"] for one in workers)
+    memories = ", ".join(str(one["memoryfree"]) for one in workers)
+    return (
+        f"its {counted(len(workers), 'worker')} have {free} of {counted(every, 'core')} free, and {memories} MiB; "
+        f"an executor takes {counted(cores, 'core')} and {memory} MiB"
+    )
+
+
+def _help(state: Mapping[str, Any], application: str) -> str:
+    running = (one for one in state["activeapps"] if one["id"] != application and one["cores"])
+    others = [f"{one['name']} ({one['id']})" for one in running]
+    if not others:
+        return "start workers that have it, or ask for less: --conf spark.executor.memory=..., spark.executor.cores=..."
+    return f"stop what runs there, or give it fewer cores with spark.cores.max: {', '.join(others)}"
