@@ -150,6 +150,20 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
+def events(said: str) -> list[dict[str, Any]]:
+    """The events of batches, and of the end."""
+    found = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    return [event for event in found if event["event"] in ("batch", "finished")]
+
+
+def refused_beside(words: list[str], base: Path) -> str:
+    """What a second driver says to the same checkpoint, and does not wait for Spark to say."""
+    began = time.monotonic()
+    done = subprocess.run(words, cwd=base, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and time.monotonic() - began < 20
+    return done.stderr
+
+
 def test_results_do_not_change_though_an_executor_is_killed(cluster: SparkCluster, topology: Path, base: Path) -> None:
     words = command(cluster, topology, base, base / "out", base / "ck")
     killed = False
@@ -159,10 +173,14 @@ def test_results_do_not_change_though_an_executor_is_killed(cluster: SparkCluste
         for line in process.stderr:
             said.append(line)
             if not killed and '"event": "batch"' in line:
+                second = refused_beside(words, base)
+                assert f"the checkpoint {base / 'ck'} is in use by another query: process {process.pid} on" in second
                 cluster.kill_executor(0)
                 killed = True
     assert process.returncode == 0, "".join(said)
     assert killed
+    *batches, _, _ = events("".join(said))  # the last batch is that of --drain, a run of its own
+    assert batches[0]["restored"] == 0 and any(event["restored"] for event in batches[1:])
     assert written(base / "out") == expected()
 
 
@@ -174,12 +192,15 @@ def test_executors_whose_python_is_bare_use_what_vsc_pack_has_packed(
     subprocess.run([*vsc, "pack", topology], cwd=base, env=environment(), capture_output=True, check=True)
     words = command(cluster, topology, base, base / "out-packed", base / "ck-packed")
     done = subprocess.run(
-        [*words, "--conf", "spark.archives=env.tar.gz#env"],
+        [*words, "--conf", "spark.archives=env.tar.gz#env", "--conf", "spark.locality.wait=60s"],
         cwd=base, env=environment() | {"PYSPARK_PYTHON": "./env/bin/python"},
         capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert written(base / "out-packed") == expected()
+    *batches, drain, finished = events(done.stderr)
+    assert [event["restored"] for event in batches] == [0] * len(batches)  # state stays where it is
+    assert drain["restored"] == finished["restored"] > 0 and finished["partitions"] > 3 * len(batches)
 
 
 def test_an_executor_that_no_worker_has_room_for_is_refused(cluster: SparkCluster, topology: Path, base: Path) -> None:

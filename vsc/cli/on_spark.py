@@ -79,7 +79,7 @@ class SparkOptions:
     def default_is_local(self) -> bool:
         """Whether a path without a scheme is certainly on this machine, not on a cluster's default file system."""
         elsewhere = "spark.hadoop.fs.defaultFS" in self.conf or bool(os.environ.get("HADOOP_CONF_DIR"))
-        return self.master.startswith("local") and not elsewhere
+        return self.master.startswith(("local", "spark://")) and not elsewhere
 
     def for_plan(self, plan: Plan) -> dict[str, str]:
         """The settings with those that the connectors of `plan` need. Raises VscRuntimeError if they cannot be had."""

@@ -77,7 +77,8 @@ class _Counted:
 
     `read` are the rows that sources handed in, whether they could be used or not, `written` the records on their way to
     sinks, `clocks` the highest event times, in ms, that sources have brought, `gone_on` those of what did not have to
-    wait, if stream time is that of the input, `times` the event times of all rows.
+    wait, if stream time is that of the input, `times` the event times of all rows. `restored` are the partitions whose
+    state was not on the disk of the executor and was taken from the checkpoint.
     """
 
     read: Counter[str] = field(default_factory=Counter)
@@ -88,6 +89,7 @@ class _Counted:
     clocks: dict[str, int] = field(default_factory=dict)
     gone_on: dict[str, int] = field(default_factory=dict)
     times: dict[str, EventTimes] = field(default_factory=dict)
+    restored: int = 0
 
     def digest(self, sink: str, value: int) -> None:
         """Takes in the digest of one part of what is on its way to a sink."""
@@ -136,6 +138,8 @@ class TaskCounters(_Counted):
         }
         if self.gone_on:
             members["gone_on"] = self.gone_on
+        if self.restored:
+            members["restored"] = self.restored
         if self.state is not None:
             members["state"] = asdict(self.state)
         return WireRow(CONTROL, "", max(self.partition, 0), json.dumps(members, separators=(",", ":")).encode())
@@ -171,6 +175,7 @@ class EpochReport(_Counted):
                 report.passed(name, clock)
             for name, times in task["times"].items():
                 report.time(name, EventTimes(*times))
+            report.restored += task.get("restored", 0)
             report.metrics.merge(Metrics.from_dict(task["metrics"]))
             for node, reason, part, row, problem in task["examples"]:
                 report.metrics.example(node, reason, BadRow(part, row, problem))
@@ -197,18 +202,20 @@ class EpochReport(_Counted):
             "clocks": self.clocks,
             "gone_on": self.gone_on,
             "outstanding": self.outstanding,
+            "restored": self.restored,
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> EpochReport:
         """The report that `as_dict` (or the JSON of it) shows. KeyError, TypeError or ValueError for anything else."""
-        clocks, gone_on = data.get("clocks", {}), data.get("gone_on", {})
+        clocks, gone_on, restored = data.get("clocks", {}), data.get("gone_on", {}), data.get("restored", 0)
         waiting = [size.get(what, 0) for size in data["state"].values() for what in ("waiting", "steps")]
-        if any(type(number) is not int for number in (data["epoch"], *clocks.values(), *gone_on.values(), *waiting)):
+        numbers = (data["epoch"], *clocks.values(), *gone_on.values(), *waiting, restored)
+        if any(type(number) is not int for number in numbers):
             raise ValueError("a number is not valid")
         return cls(
             data["epoch"], read=Counter(data["read"]), written=Counter(data["written"]),
             metrics=Metrics.from_dict(data["metrics"]),
             state={k: StateSize.load(v) for k, v in data["state"].items()}, seconds=data["seconds"],
-            clocks=clocks, gone_on=gone_on, outstanding=data.get("outstanding", {}),
+            clocks=clocks, gone_on=gone_on, outstanding=data.get("outstanding", {}), restored=restored,
         )  # fmt: skip

@@ -108,12 +108,12 @@ class JsonDisplay(Display):
     def batch(self, event: Batch) -> None:
         """``{"event": "batch", ...}``."""
         names = ("batch", "input_rows", "output_rows", "duration_ms", "state_rows", "state_bytes", "waiting", "dropped")
-        self._show("batch", (*names, "late", "missed", "held"), event)
+        self._show("batch", (*names, "late", "missed", "held", "partitions", "restored"), event)
 
     def finished(self, event: Finished) -> None:
         """``{"event": "finished", ...}``."""
         names = ("batches", "input_rows", "output_rows", "duration_ms", "held", "waiting", "dropped")
-        self._show("finished", (*names, "late", "missed"), event)
+        self._show("finished", (*names, "late", "missed", "partitions", "restored"), event)
 
     def _show(self, kind: str, names: tuple[str, ...], event: Batch | Finished) -> None:
         line: dict[str, Any] = {name: getattr(event, name) for name in names}

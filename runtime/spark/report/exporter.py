@@ -44,7 +44,7 @@ class PrometheusDisplay(Display, Collector):
         self._read: Counter[str] = Counter()
         self._written: Counter[str] = Counter()
         self._metrics = Metrics()
-        self._batches = 0
+        self._batches = self._partitions = self._restored = 0
         registry = CollectorRegistry(auto_describe=False)
         registry.register(self)
         self._server: WSGIServer
@@ -61,6 +61,8 @@ class PrometheusDisplay(Display, Collector):
         with self._lock:
             self._newest = event
             self._batches += 1
+            self._partitions += event.partitions
+            self._restored += event.restored
             self._read.update(event.read)
             self._written.update(event.written)
             self._metrics.merge(event.metrics)
@@ -79,9 +81,12 @@ class PrometheusDisplay(Display, Collector):
                 yield from _gauges(self._newest)
 
     def _counters(self) -> Iterator[Metric]:
-        batches = CounterMetricFamily("vsc_batches", "Micro-batches (epochs) that have ended")
-        batches.add_metric([], self._batches)
-        yield batches
+        for name, about, count in (
+            ("batches", "Micro-batches (epochs) that have ended", self._batches),
+            ("partitions", "Partitions of state that were worked on, summed over batches", self._partitions),
+            ("restored_partitions", "Those whose state was taken from the checkpoint first", self._restored),
+        ):
+            yield CounterMetricFamily(f"vsc_{name}", about, count)
         for name, label, counts in (("input", "source", self._read), ("output", "sink", self._written)):
             rows = CounterMetricFamily(f"vsc_{name}_rows", f"Rows by {label}", labels=[label])
             for of, count in counts.items():

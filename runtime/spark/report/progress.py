@@ -52,7 +52,8 @@ class _Event:
 
     `held` records wait for stream time (for their grace, their window's end, in a `suppress`), `waiting` ones for other
     sources. `stores` and `lags` are by name, of the newest epoch, as are `clocks`, the clock of each source, and
-    `behind`, how far each store's clock is behind its sources'. Both are in ms.
+    `behind`, how far each store's clock is behind its sources'. Both are in ms. Of the `partitions` of state that were
+    worked on, so many had to be `restored` from the checkpoint.
     """
 
     duration_ms: int
@@ -65,6 +66,8 @@ class _Event:
     lags: Lags = field(default_factory=dict)
     clocks: Mapping[str, int] = field(default_factory=dict)
     behind: Mapping[str, int] = field(default_factory=dict)
+    partitions: int = 0
+    restored: int = 0
 
     @property
     def input_rows(self) -> int:
@@ -133,6 +136,8 @@ class Tracker:
     written: Counter[str] = field(default_factory=Counter)
     lags: Lags = field(default_factory=dict)
     spent: Counter[str] = field(default_factory=Counter)
+    partitions: int = 0
+    restored: int = 0
     started: float = field(default_factory=time.monotonic)
 
     @classmethod
@@ -156,6 +161,8 @@ class Tracker:
         self._take(report)
         self.batches += 1
         self.metrics.merge(report.metrics)
+        self.partitions += len(report.state)
+        self.restored += report.restored
         sizes = self.state.values()
         return Batch(
             batch=report.epoch,
@@ -165,6 +172,8 @@ class Tracker:
             metrics=report.metrics,
             read=report.read,
             written=by_name,
+            partitions=len(report.state),
+            restored=report.restored,
             **self._now(),
         )
 
@@ -177,6 +186,8 @@ class Tracker:
             metrics=self.metrics,
             read=dict(self.read),
             written=dict(self.written),
+            partitions=self.partitions,
+            restored=self.restored,
             spent=dict(self.spent),
             **self._now(),
         )

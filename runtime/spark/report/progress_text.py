@@ -52,11 +52,16 @@ def batch_text(event: Batch) -> str:
         f"{rounded_duration(event.duration_ms)} ({rate:,.0f} rows/s)",
         f"state {counted(event.state_rows, 'row')} {bytes_text(event.state_bytes)}",
     ]
+    parts += [_restored(event)] if event.restored else []
     parts += [f"{event.held:,} held"] if event.held else []
     behind = _behind(event.lags)
     parts += [f"behind: {', '.join(behind)}"] if behind else []
     parts += [f"{_waiting(event.waiting)} for other sources"] if event.waiting else []
     return ", ".join(parts)
+
+
+def _restored(event: Batch | Finished) -> str:
+    return f"{event.restored:,} of {counted(event.partitions, 'partition')} restored"
 
 
 def lag_texts(lag: Mapping[str, float]) -> list[str]:
@@ -118,6 +123,7 @@ def summary_parts(event: Finished) -> list[tuple[str, list[str]]]:
         ("longest", [f"session {rounded_duration(n)} in '{node}'" for node, n in longest.items() if isinstance(n, int)])
     ]
     titled += [("state", [_store_text(name, store) for name, store in event.stores.items()])]
+    titled += [("restored", [_restored(event).removesuffix(" restored")])] if event.restored else []
     titled += [("took", _shares(event.spent))]
     return [(title, parts) for title, parts in titled if parts]
 

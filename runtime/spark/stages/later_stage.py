@@ -170,7 +170,15 @@ class LaterStageTask:
         counters = TaskCounters(self.stage, partition)
         router = Router(self.plan, self.partitions, counters)
         out: list[WireRow] = []
-        with opened(folder, manifest) as base:
+        is_new = not folder.exists()
+
+        def remove(damaged: Path) -> None:
+            nonlocal is_new
+            is_new = True
+            removed(damaged)
+
+        with opened(folder, manifest, remove=remove) as base:
+            counters.restored = int(is_new and bool(manifest.blobs))
             state = PartitionState.open(blobs, base, manifest)
             migrate(self.plan, self.stage, state.kv)
             name = attempt_name(epoch(), self.stage, partition)

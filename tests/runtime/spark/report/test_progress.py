@@ -43,6 +43,7 @@ def report(epoch: int, outstanding: Lags | None = None) -> EpochReport:
     store = StoreState(rows=5 + epoch, bytes=99, held=1, stream_time=epoch)
     stores = {"rates": store}
     stage.state = StateSize(rows=5 + epoch, bytes=2048, held=1, blobs=1, waiting=1000 * (2 - epoch), stores=stores)
+    stage.restored = int(epoch == 1)
     found = EpochReport.gather(epoch, [source.row().payload, stage.row().payload])
     found.outstanding = {name: dict(units) for name, units in (outstanding or {}).items()}
     return found
@@ -67,7 +68,7 @@ def test_json_events() -> None:
     assert {k: v for k, v in first.items() if k != "metrics"} == {
         "event": "batch", "batch": 1, "input_rows": 10, "output_rows": 8, "duration_ms": 500, "state_rows": 106,
         "state_bytes": 3072, "waiting": 1007, "dropped": 2, "late": 0, "missed": 3, "held": 5,
-        "sinks": {"priced": {"rows": 8}},
+        "partitions": 1, "restored": 1, "sinks": {"priced": {"rows": 8}},
         "sources": {"orders": {"rows": 10, "lag": {"offsets": 4.0}, "clock": None},
                     "priced": {"rows": 0, "lag": {}, "clock": None}},
         "stores": {"rates": {"rows": 106, "bytes": 199, "held": 5, "stream_time": 1, "behind": None}},
@@ -82,8 +83,8 @@ def test_json_events() -> None:
 def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
     first, _, *summary, last = shown("lines")
     assert first.startswith(
-        "batch 1: 10 rows in, 8 out, 500 ms (20 rows/s), state 106 rows 3 KiB, 5 held, behind: orders 4 offsets, "
-        "1,007 records wait for other sources; dropped 2 null_key"
+        "batch 1: 10 rows in, 8 out, 500 ms (20 rows/s), state 106 rows 3 KiB, 1 of 1 partition restored, 5 held, "
+        "behind: orders 4 offsets, 1,007 records wait for other sources; dropped 2 null_key"
     )
     assert summary == [
         "  read      orders 20",
@@ -93,6 +94,7 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
         "  not found 6 older_than_retention in 'priced'",
         "  held      rates 5",
         "  state     rates 107 rows 199 B up to 1970-01-01 00:00:00.002",
+        "  restored  1 of 2 partitions",
     ]
     assert last.startswith("finished: 2 batches, 20 rows in, 16 out")
     assert (
@@ -328,7 +330,8 @@ def test_prometheus_reads_the_newest_epoch_and_counts_from_the_start() -> None:
     finally:
         show.close()
     assert {
-        "vsc_batches_total 2.0", "vsc_epoch 2.0", "vsc_waiting_records 7.0", "vsc_batch_duration_seconds 0.5",
+        "vsc_batches_total 2.0", "vsc_partitions_total 2.0", "vsc_restored_partitions_total 1.0",
+        "vsc_epoch 2.0", "vsc_waiting_records 7.0", "vsc_batch_duration_seconds 0.5",
         'vsc_input_rows_total{source="orders"} 20.0', 'vsc_output_rows_total{sink="priced"} 16.0',
         'vsc_dropped_records_total{node="orders",reason="null_key"} 4.0',
         'vsc_missed_lookups_total{node="priced",reason="older_than_retention"} 6.0',
