@@ -29,6 +29,7 @@ __all__ = [
     "check_topology",
     "compile_source",
     "compile_topology",
+    "included_files",
     "survey_topology",
 ]
 
@@ -80,6 +81,12 @@ def check_source(
     """As `check_topology`, with the topology and the files that it includes."""
     source, _, findings = _check(SourceFile(path, text), variables)
     return source, _located(findings, source)
+
+
+def included_files(text: str, path: str) -> tuple[str, ...]:
+    """The paths of the files that a topology includes, as far as they can be read."""
+    source, *_ = _resolved(SourceFile(path, text), _NO_VARIABLES)
+    return tuple(part.path for part in source.included)
 
 
 def compile_source(text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES) -> Result:

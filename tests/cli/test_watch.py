@@ -121,6 +121,19 @@ def test_a_changed_topology_is_checked_again(save: Callable[[Path, str], None], 
     assert watching.stop() == (130, ["interrupted"])
 
 
+def test_an_included_file_is_watched_wherever_it_lies(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    shared = tmp_path / "shared/common.vdsl"
+    shared.write_text("stream s (a int) from memory () key a;\n")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/t.vdsl").write_text("include '../shared/common.vdsl';\nsink s to noop ();\n")
+    watching = start("check", "own")
+    assert watching.read() == ["1 file: no findings"]
+    replaced(shared, "stream t (a int) from memory () key a;\n")
+    lines = watching.read()
+    assert lines[:3] == ["", "changed: shared/common.vdsl", "error[VSC103]: there is no node `s`"]
+
+
 def test_a_folder_is_watched_with_what_comes_and_goes(start: Start, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.vdsl").write_text(GOOD)

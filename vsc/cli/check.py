@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, print_payload, read_texts, topologies, variables, warn_unknown
+from vsc.cli.common import add_variables, print_payload, read_texts, topologies, variables, warn_unknown, with_included
 from vsc.cli.problems import tell, use_color
 from vsc.cli.watch import add_watch, watched
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Checks the files. Returns 2 if one cannot be read, 1 if one has errors (or denied warnings), else 0."""
     if args.watch:
-        watched("vsc check", args.paths, lambda: topologies(args.paths), lambda: _once(args))
+        watched("vsc check", args.paths, lambda: with_included(topologies(args.paths)), lambda: _once(args))
     return _once(args)
 
 

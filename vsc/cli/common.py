@@ -9,6 +9,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from vsc.cli.errors import UsageError
 from vsc.cli.problems import Problem, discard, tell
@@ -25,6 +26,7 @@ __all__ = [
     "unknown_variables",
     "variables",
     "warn_unknown",
+    "with_included",
     "write_file",
 ]
 
@@ -109,6 +111,16 @@ def read_texts(paths: Iterable[str]) -> tuple[dict[str, str], list[UsageError]]:
         except UsageError as error:
             unread.append(error)
     return texts, unread
+
+
+def with_included(paths: Iterable[str]) -> Iterator[str]:
+    """Topologies, each with the files that it includes: what may change what the compiler says of it."""
+    from vsc.compiler.driver import included_files
+
+    for path in paths:
+        yield path
+        with suppress(UsageError):  # the command reports it
+            yield from included_files(read_text(path), path)
 
 
 def topologies(paths: Iterable[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, print_payload, read_texts, variables, warn_unknown, write_file
+from vsc.cli.common import add_variables, print_payload, read_texts, variables, warn_unknown, with_included, write_file
 from vsc.cli.errors import UsageError
 from vsc.cli.problems import Problem, tell, tell_findings, use_color
 from vsc.cli.watch import add_watch, watched
@@ -91,7 +91,7 @@ def _read(paths: Sequence[str]) -> Iterator[str]:
     yield from scenarios
     for path, text in read_texts(scenarios)[0].items():
         with suppress(ScenarioError):  # the run reports it
-            yield str(topology_path(path, text))
+            yield from with_included([str(topology_path(path, text))])
 
 
 def _inside(folder: str) -> Iterator[str]:
