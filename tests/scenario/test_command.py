@@ -94,18 +94,50 @@ def test_one_that_fails_shows_expected_and_seen_by_place(folder: Path, capsys: p
         "./failing/b.scenario.yaml",
         "  FAILED first",
         "    ./failing/b.scenario.yaml:8:11: after step 1 `seen` gave other records: 2 expected, 1 seen",
-        "      - expected key: {id: z}, value: null, timestamp: 1",
-        "      - expected key: {id: a}, value: {amount: 2, part: 7.0, pieces: null}, timestamp: 16",
+        "      - expected key: {id: z}, value: null, timestamp: 1  # line 9",
+        "      - expected key: {id: a}, value: {amount: 2, part: 7.0, pieces: null}, timestamp: 16  # line 10",
         "      + seen     key: {id: a}, value: {amount: 2, part: 6.0, pieces: null}, timestamp: 15",
         "          part: 7.0 expected, 6.0 seen",
         "          timestamp: 16 expected, 15 seen",
         "    ./failing/b.scenario.yaml:12:13: after step 1 the store `stock` gave another answer for {id: a}",
     ]
     assert lines[9:11] == [
-        "      - expected value: {pieces: 1, at: 1}, valid_from: 1, valid_to: null",
+        "      - expected value: {pieces: 1, at: 1}, valid_from: 1, valid_to: null  # line 12",
         "      + seen     null",
     ]
     assert "./failing/b.scenario.yaml:17:9: step 1 failed: [VSC902] 'seen'" in out
+
+
+def test_of_what_was_partly_expected_only_that_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "partial.scenario.yaml").write_text("""\
+topology: t.vdsl
+scenarios:
+  - name: partial
+    steps:
+      - orders: [{id: a, amount: 2}, {id: b, amount: 3}, {id: c, amount: 4}]
+        timestamp: 15
+        expect:
+          seen:
+            - {key: {id: a}, value: {part: 6, ...}, ...}
+            - value: {part: 7, ...}
+              ...:
+            - {value: {pieces: null, ...}, timestamp: 15, ...}
+        stores:
+          - {store: stock, key: {id: a}, expect: {value: {pieces: 1, ...}, ...}}
+      - stock: {id: a, pieces: 3, at: 10}
+""")
+    assert main(["test", "partial.scenario.yaml"]) == 1
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "    partial.scenario.yaml:8:11: after step 1 `seen` gave other records: 3 expected, 3 seen",
+        "      =          key: {id: a}, value: {part: 6.0, ...}, ...",
+        "      - expected value: {part: 7.0, ...}, ...  # line 10",
+        "      + seen     value: {part: 4.0, ...}, ...",
+        "          part: 7.0 expected, 4.0 seen",
+        "      =          value: {pieces: null, ...}, timestamp: 15, ...",
+        "    partial.scenario.yaml:14:13: after step 1 the store `stock` gave another answer for {id: a}",
+        "      - expected value: {pieces: 1, ...}, ...  # line 14",
+        "      + seen     null",
+    ]
 
 
 def test_junit_counts_failures_and_errors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

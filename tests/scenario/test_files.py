@@ -12,7 +12,7 @@ import pytest
 
 from vsc.scenario import RefusedTopology, ScenarioError, ScenarioFile, load
 from vsc.scenario.model import Delete, Drain, Pipe
-from vsc.testing import Record
+from vsc.scenario.values import Partial, is_expected
 
 TOPOLOGY = """\
 stream orders (id string, amount int) from memory () key id;
@@ -112,9 +112,50 @@ def test_a_scenario_may_have_a_clock(read: Read) -> None:
 
 def test_a_column_that_an_expected_value_leaves_out_is_null(read: Read) -> None:
     ((record,),) = (e.records for e in _step(read, EXPECTED).expect)
-    assert record == Record({"currency": "a"}, {**dict.fromkeys(RATES), "ok": True, "more": {"a": 1, "b": None}}, 1)
+    value = {**dict.fromkeys(RATES), "ok": True, "more": {"a": 1, "b": None}}
+    assert record.fields == {"key": {"currency": "a"}, "value": value, "timestamp": 1}
     ((record,),) = (e.records for e in _step(read, EXPECTED.replace("{ok: true, more: {a: 1}}", "null")).expect)
-    assert record.value is None
+    assert record.fields["value"] is None
+
+
+PARTIAL = """\
+- drain: true
+  expect: {rates: [{key: {...}, value: {ok: null, more: {a: 1, ...}, counts: {x: 1, '...': 2, ...}, ...}, ...}]}
+  stores: [{store: rates, key: {currency: a}, expect: {value: {...}, valid_to: null, ...}}]
+"""
+
+
+def test_three_dots_leave_the_rest_open(read: Read) -> None:
+    step = _step(read, PARTIAL)
+    ((record,),) = (e.records for e in step.expect)
+    value = {"ok": None, "more": {"a": 1}, "counts": {"x": 1, "...": 2}}
+    assert record.fields == {"key": {}, "value": value}
+    parts = (record.fields, record.fields["key"], *(record.fields["value"][name] for name in ("more", "counts")))
+    assert all(isinstance(part, Partial) for part in parts)
+    (question,) = step.stores
+    assert question.answer.fields == {"value": {}, "valid_to": None}
+    assert isinstance(question.answer.fields["value"], Partial)
+    ((record,),) = (
+        e.records for e in _step(read, EXPECTED.replace("{ok: true, more", "{...: , ok: true, more")).expect
+    )
+    assert record.fields["value"] == {"ok": True, "more": {"a": 1, "b": None}}
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen", "met"),
+    [
+        (Partial(), {}, True),
+        (Partial(), None, False),
+        (Partial(a=1), {"a": 1, "b": 2}, True),
+        (Partial(a=1), {"a": 2, "b": 2}, False),
+        (Partial(a=None), {"b": 2}, False),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ({"a": [Partial(b=float("nan"))]}, {"a": [{"b": float("nan"), "c": 1}]}, True),
+        ({"a": [Partial(b=1)]}, {"a": [{"b": 1}, {"b": 1}]}, False),
+    ],
+)
+def test_only_what_is_named_is_compared(expected: Any, seen: Any, met: bool) -> None:
+    assert is_expected(expected, seen) == met
 
 
 def test_variables_that_the_file_leaves_open_can_be_given(read: Read) -> None:
@@ -160,6 +201,12 @@ WRONG_STEPS = [
         "the key of a record of `large` lacks `id`",
         "all of its columns",
     ),
+    ("- orders: {id: a, ^...}\n  timestamp: 1", "`...` is for what is expected", "in quotes"),
+    ("- rates: {currency: a, at: 1, counts: {^...}}", "`...` is for what is expected", "in quotes"),
+    ("- drain: true\n  stores: [{store: rates, key: {^...}, expect: null}]", "`...` is for what is expected", ""),
+    ("- drain: true\n  expect: {large: [{value: {...: ^1}, ...}]}", "`...` has no value", ""),
+    ("- drain: true\n  expect: {large: [{value: {^'...': 1, ...}, ...}]}", "no column in the value of", ""),
+    ("- drain: true\n  expect: {^..., large: []}", "`...` is for what is expected", ""),
     ("- drain: true\n  stores: [{store: ^rate, key: {}, expect: null}]", "there is no store `rate`", "`rates`"),
     ("- drain: true\n  stores: [{store: by_id, key: {id: a}, as_of: ^1, expect: null}]", "`by_id` is unversioned", ""),
 ]

@@ -10,7 +10,7 @@ What a scenario means is in `vsc.scenario.loader`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import yaml
 
@@ -81,26 +81,54 @@ class Document:
 
     # ------------------------------------------------------------------------------------------------------ shapes
 
-    def mapping(self, node: yaml.Node, what: str) -> dict[str, tuple[yaml.ScalarNode, yaml.Node]]:
-        """The entries of a mapping by the text of their keys: the key's node and the value's."""
+    def mapping(
+        self, node: yaml.Node, what: str, partial: bool = False
+    ) -> dict[str, tuple[yaml.ScalarNode, yaml.Node]]:
+        """The entries of a mapping by the text of their keys: the key's node and the value's.
+
+        `partial`: it may have a `...`, which is left out (`is_partial`).
+        """
         if not isinstance(node, yaml.MappingNode):
             raise self.error(node, f"{what} is a mapping, not {_shape(node)}")
         found = {}
-        for key, value in node.value:
+        for key, value in self.entries(node, partial):
             if not isinstance(key, yaml.ScalarNode):
                 raise self.error(key, f"a name in {what} is text, not {_shape(key)}")
             found[key.value] = (key, value)
         return found
 
+    def entries(self, node: yaml.MappingNode, partial: bool) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+        """The entries of a mapping except for `...`, which only a mapping that may be `partial` has."""
+        for key, value in node.value:
+            if not _is_rest(key):
+                yield key, value
+            elif not partial:
+                raise self.error(key, "`...` is for what is expected", "name all; if it is a name, put it in quotes")
+            elif not self.is_null(value):
+                raise self.error(value, "`...` has no value: it stands for all that is not named")
+
+    @staticmethod
+    def is_partial(node: yaml.Node) -> bool:
+        """Whether a mapping has a `...`: a key without quotes, so a column of that name can be written in quotes."""
+        return isinstance(node, yaml.MappingNode) and any(_is_rest(key) for key, _ in node.value)
+
     def fields(
-        self, node: yaml.Node, what: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
+        self,
+        node: yaml.Node,
+        what: str,
+        required: tuple[str, ...],
+        optional: tuple[str, ...] = (),
+        partial: bool = False,
     ) -> dict[str, yaml.Node]:
-        """The values of a mapping that has all `required` keys, any of the `optional` ones, and no others."""
-        entries = self.mapping(node, what)
+        """The values of a mapping that has all `required` keys, any of the `optional` ones, and no others.
+
+        `partial`: with a `...` in it, it needs none.
+        """
+        entries = self.mapping(node, what, partial)
         for name, (key, _) in entries.items():
             if name not in required and name not in optional:
                 raise self.unknown(key, f"key in {what}:", name, (*required, *optional))
-        for name in required:
+        for name in () if self.is_partial(node) else required:
             if name not in entries:
                 raise self.error(node, f"{what} lacks `{name}`")
         return {name: value for name, (_, value) in entries.items()}
@@ -167,16 +195,20 @@ class Document:
         return size
 
     def _check_keys(self, node: yaml.MappingNode) -> None:
-        first: dict[tuple[str, str], yaml.Node] = {}
+        first: dict[tuple[str, str, bool], yaml.Node] = {}
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 continue
             if key.tag == _TAG + "merge":
                 raise self.error(key, "merge keys (`<<`) are not for scenario files", "write the entries out")
-            before = first.setdefault((key.tag, key.value), key)
+            before = first.setdefault((key.tag, key.value, _is_rest(key)), key)
             if before is not key:
                 line, column = self.place(before)
                 raise self.error(key, f"`{key.value}` is here a second time; the first is at {line}:{column}")
+
+
+def _is_rest(key: yaml.Node) -> bool:
+    return isinstance(key, yaml.ScalarNode) and key.style is None and key.value == "..."
 
 
 def _shape(node: yaml.Node) -> str:

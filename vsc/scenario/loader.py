@@ -18,9 +18,10 @@ from vsc.compiler.files import FileError, MissingFileError, read_text
 from vsc.compiler.source import Position
 from vsc.plan.nodes import Column, Node, Plan, Source
 from vsc.scenario.document import Document, ScenarioError
-from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Question, Scenario, ScenarioFile, Step
-from vsc.scenario.values import read_time, read_value
-from vsc.testing import Record, VersionedRecord, timestamp_column
+from vsc.scenario.expectations import Expectations
+from vsc.scenario.model import Delete, Drain, Pipe, Scenario, ScenarioFile, Step
+from vsc.scenario.values import ROW, read_columns, read_time
+from vsc.testing import timestamp_column
 from vsc.testing.driver import MOST_PARTITIONS
 
 __all__ = ["RefusedTopology", "load", "topology_path"]
@@ -139,8 +140,7 @@ class _Steps:
         self._document = document
         self._nodes = {n.name: n for n in plan.nodes if n.part_of is None}
         self._sources = {node.name: node for node in plan.sources}
-        stored = [n for n in plan.nodes if n.store is not None]
-        self._stores = {n.name: n for n in stored} | {n.store.name: n for n in stored if n.store is not None}
+        self._expectations = Expectations(document, plan)
 
     def step(self, node: yaml.Node, number: int) -> Step:
         document = self._document
@@ -165,8 +165,8 @@ class _Steps:
             Position(*document.place(node)),
             number,
             action,
-            tuple(self._expectations(entries["expect"][1])) if "expect" in entries else (),
-            tuple(self._questions(entries["stores"][1])) if "stores" in entries else (),
+            self._expectations.records(entries["expect"][1]) if "expect" in entries else (),
+            self._expectations.answers(entries["stores"][1]) if "stores" in entries else (),
         )
 
     # ------------------------------------------------------------------------------------------------------- input
@@ -227,80 +227,4 @@ class _Steps:
         self, node: yaml.Node, source: Node, columns: tuple[Column, ...], what: str
     ) -> tuple[Mapping[str, Any], ...]:
         rows = node.value if isinstance(node, yaml.SequenceNode) else [node]
-        return tuple(self._columns(row, columns, f"{what} `{source.name}`", complete=False) for row in rows)
-
-    # ------------------------------------------------------------------------------------------------ expectations
-
-    def _expectations(self, node: yaml.Node) -> list[Expectation]:
-        document = self._document
-        found = []
-        for name, (key, records) in document.mapping(node, "`expect`").items():
-            if name not in self._nodes:
-                raise document.unknown(key, "node", name, self._nodes)
-            read = [self._record(one, self._nodes[name]) for one in document.sequence(records, f"what `{name}` gives")]
-            found.append(Expectation(Position(*document.place(key)), name, tuple(read)))
-        return found
-
-    def _record(self, node: yaml.Node, of: Node) -> Record:
-        document, what = self._document, f"a record of `{of.name}`"
-        needed = ("key", "value", "timestamp") if of.schema.key else ("value", "timestamp")
-        fields = document.fields(node, what, needed, ("key",))
-        key = self._columns(fields["key"], of.schema.key, f"the key of {what}") if "key" in fields else {}
-        value = None
-        if not document.is_null(fields["value"]):
-            value = self._value(fields["value"], of, what)
-        return Record(key, value, read_time(document, fields["timestamp"], "`timestamp`"))
-
-    def _questions(self, node: yaml.Node) -> list[Question]:
-        return [self._question(one) for one in self._document.sequence(node, "`stores`")]
-
-    def _question(self, node: yaml.Node) -> Question:
-        document = self._document
-        fields = document.fields(node, "a question to a store", ("store", "key", "expect"), ("as_of",))
-        name = document.text(fields["store"], "`store`")
-        stored = self._stores.get(name)
-        if stored is None:
-            raise document.unknown(fields["store"], "store", name, self._stores)
-        assert stored.store is not None
-        as_of = None
-        if "as_of" in fields and not document.is_null(fields["as_of"]):
-            as_of = read_time(document, fields["as_of"], "`as_of`")
-            if stored.store.kind != "versioned":
-                raise document.error(fields["as_of"], f"`{name}` is unversioned: it cannot be read as of a time")
-        key = self._columns(fields["key"], stored.schema.key, f"the key of `{name}`")
-        answer = None if document.is_null(fields["expect"]) else self._answer(fields["expect"], stored)
-        return Question(Position(*document.place(node)), name, key, as_of, answer)
-
-    def _answer(self, node: yaml.Node, stored: Node) -> VersionedRecord:
-        document, what = self._document, f"an answer of `{stored.name}`"
-        fields = document.fields(node, what, ("value", "valid_from", "valid_to"))
-        value = self._value(fields["value"], stored, what)
-        to = fields["valid_to"]
-        return VersionedRecord(
-            value,
-            read_time(document, fields["valid_from"], "`valid_from`"),
-            None if document.is_null(to) else read_time(document, to, "`valid_to`"),
-        )
-
-    def _value(self, node: yaml.Node, of: Node, what: str) -> dict[str, Any]:
-        """An expected value. As in a row, a missing column is null."""
-        written = self._columns(node, of.schema.value, f"the value of {what}", complete=False)
-        return {column.name: written.get(column.name) for column in of.schema.value}
-
-    def _columns(
-        self, node: yaml.Node, columns: tuple[Column, ...], what: str, complete: bool = True
-    ) -> dict[str, Any]:
-        """The values of a mapping from columns to values. `complete`: it has to have all of `columns`."""
-        document = self._document
-        entries = document.mapping(node, what)
-        types = {c.name: c.type for c in columns}
-        for name, (key, _) in entries.items():
-            if name not in types:
-                raise document.unknown(key, f"column in {what}:", name, types)
-        missing = [f"`{name}`" for name in types if name not in entries]
-        if complete and missing:
-            raise document.error(node, f"{what} lacks {', '.join(missing)}", "a key has all of its columns")
-        return {
-            name: read_value(document, value, types[name], f"`{name}`", complete)
-            for name, (_, value) in entries.items()
-        }
+        return tuple(read_columns(self._document, row, columns, f"{what} `{source.name}`", ROW) for row in rows)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from vsc.compiler.source import Position
-from vsc.testing import Record, VersionedRecord
 
-__all__ = ["Delete", "Drain", "Expectation", "Pipe", "Question", "Scenario", "ScenarioFile", "Step"]
+__all__ = ["Delete", "Drain", "Expectation", "Expected", "Pipe", "Question", "Scenario", "ScenarioFile", "Step"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +36,20 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """What a record, or a store's answer, is expected to be: its fields by name, not all of them in a `Partial`."""
+
+    position: Position
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Expectation:
     """The records expected of a node since it was last checked."""
 
     position: Position
     node: str
-    records: tuple[Record, ...]
+    records: tuple[Expected, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ class Question:
     store: str
     key: Mapping[str, Any]
     as_of: int | None
-    answer: VersionedRecord | None
+    answer: Expected | None
 
 
 @dataclass(frozen=True, slots=True)

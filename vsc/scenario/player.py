@@ -7,15 +7,16 @@ exception.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from vsc.compiler.source import Position
 from vsc.runtime.errors import VscRuntimeError
-from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Question, Scenario, Step
-from vsc.scenario.values import is_same
+from vsc.scenario.model import Delete, Drain, Expectation, Expected, Pipe, Question, Scenario, Step
+from vsc.scenario.values import is_expected
 from vsc.testing import Record, TopologyTestDriver, VersionedRecord
 
-__all__ = ["Outcome", "Stopped", "WrongAnswer", "WrongRecords", "play", "same_record"]
+__all__ = ["Outcome", "Stopped", "WrongAnswer", "WrongRecords", "fields_of", "is_met", "play"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class WrongRecords:
     position: Position
     step: int
     node: str
-    expected: tuple[Record, ...]
+    expected: tuple[Expected, ...]
     seen: tuple[Record, ...]
 
 
@@ -72,9 +73,14 @@ def play(scenario: Scenario) -> Outcome:
     return Outcome(scenario, ())
 
 
-def same_record(one: Record, other: Record) -> bool:
-    """Whether two records have the same key, value and time."""
-    return one.timestamp == other.timestamp and is_same(one.key, other.key) and is_same(one.value, other.value)
+def is_met(expected: Expected, seen: Record | VersionedRecord) -> bool:
+    """Whether a record, or a store's answer, is what is expected."""
+    return is_expected(expected.fields, fields_of(seen))
+
+
+def fields_of(seen: Record | VersionedRecord) -> dict[str, Any]:
+    """The fields by name, as a scenario file has them."""
+    return {field.name: getattr(seen, field.name) for field in fields(seen)}
 
 
 def _do(driver: TopologyTestDriver, step: Step) -> None:
@@ -98,7 +104,7 @@ def _look(driver: TopologyTestDriver, step: Step) -> tuple[WrongRecords | WrongA
 def _records(driver: TopologyTestDriver, step: Step, expectation: Expectation) -> WrongRecords | None:
     seen = tuple(driver.read(expectation.node))
     expected = expectation.records
-    if len(seen) == len(expected) and all(map(same_record, expected, seen)):
+    if len(seen) == len(expected) and all(map(is_met, expected, seen)):
         return None
     return WrongRecords(expectation.position, step.number, expectation.node, expected, seen)
 
@@ -106,9 +112,5 @@ def _records(driver: TopologyTestDriver, step: Step, expectation: Expectation) -
 def _answer(driver: TopologyTestDriver, step: Step, question: Question) -> WrongAnswer | None:
     seen = driver.store(question.store).get(question.key, as_of=question.as_of)
     expected = question.answer
-    if seen is None or expected is None:
-        same = seen is expected
-    else:
-        same = (seen.valid_from, seen.valid_to) == (expected.valid_from, expected.valid_to)
-        same = same and is_same(seen.value, expected.value)
-    return None if same else WrongAnswer(question.position, step.number, question, seen)
+    met = seen is None if expected is None else seen is not None and is_met(expected, seen)
+    return None if met else WrongAnswer(question.position, step.number, question, seen)

@@ -5,23 +5,17 @@ Guarantees: the same outcomes give the same text, without any clock times. The X
 
 from __future__ import annotations
 
-import base64
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
-from difflib import SequenceMatcher
-from typing import Any
+from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
+from vsc.scenario.differences import BOLD, GREEN, RED, answer_difference, in_color, painted, record_difference
 from vsc.scenario.player import Outcome, Stopped, WrongAnswer, WrongRecords
-from vsc.scenario.values import is_same
-from vsc.testing import Record, VersionedRecord
+from vsc.scenario.written import written
 
 __all__ = ["junit", "summary", "text"]
 
-_RED, _GREEN, _BOLD, _PLAIN = "\033[31m", "\033[32m", "\033[1m", "\033[0m"
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_SPECIAL = re.compile(r"[\s,:{}\[\]'\"#]|^$|^[-+.0-9]|^(?:null|true|false|~)$", re.IGNORECASE)
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
@@ -39,7 +33,7 @@ def text(outcomes: Sequence[Outcome], color: bool) -> str:
         if scenario.path != path:
             path = scenario.path
             lines.append(path)
-        word = _painted("FAILED", _RED, color) if outcome.wrong else _painted("ok    ", _GREEN, color)
+        word = in_color("FAILED", RED, color) if outcome.wrong else in_color("ok    ", GREEN, color)
         lines.append(f"  {word} {_one_line(scenario.name)}")
         for wrong in outcome.wrong:
             lines.extend(f"    {line}" for line in _told(scenario.path, wrong, color))
@@ -91,15 +85,11 @@ def _one_line(value: str) -> str:
     return " ".join(value.split())
 
 
-def _painted(value: str, code: str, color: bool) -> str:
-    return f"{code}{value}{_PLAIN}" if color else value
-
-
 # ---------------------------------------------------------------------------------------------------------- differences
 
 
 def _told(path: str, wrong: WrongRecords | WrongAnswer | Stopped, color: bool) -> Iterator[str]:
-    where = _painted(f"{path}:{wrong.position.line}:{wrong.position.column}:", _BOLD, color)
+    where = in_color(f"{path}:{wrong.position.line}:{wrong.position.column}:", BOLD, color)
     match wrong:
         case Stopped(_, step, reason):
             first, *rest = reason.splitlines() or [""]
@@ -107,97 +97,9 @@ def _told(path: str, wrong: WrongRecords | WrongAnswer | Stopped, color: bool) -
             yield from (f"  {line}" for line in rest)
         case WrongRecords(_, step, node, expected, seen):
             yield f"{where} after step {step} `{node}` gave other records: {len(expected)} expected, {len(seen)} seen"
-            yield from _difference(expected, seen, color)
+            yield from painted(record_difference(expected, seen), color)
         case WrongAnswer(_, step, question, seen):
             as_of = "" if question.as_of is None else f" as of {question.as_of}"
-            asked = f"{_shown(question.key)}{as_of}"
+            asked = f"{written(dict(question.key))}{as_of}"
             yield f"{where} after step {step} the store `{question.store}` gave another answer for {asked}"
-            yield _line("-", "expected", _version(question.answer), color)
-            yield _line("+", "seen", _version(seen), color)
-
-
-def _difference(expected: Sequence[Record], seen: Sequence[Record], color: bool) -> Iterator[str]:
-    """The records of both sides in one order; for a matching pair, the columns that differ."""
-    left, right = [_record(r) for r in expected], [_record(r) for r in seen]
-    for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        if kind == "equal":
-            yield from (_line("=", "", one, False) for one in left[a:b])
-            continue
-        for one, other in _paired(expected[a:b], seen[c:d]):
-            if one is not None:
-                yield _line("-", "expected", _record(one), color)
-            if other is not None:
-                yield _line("+", "seen", _record(other), color)
-            if one is not None and other is not None:
-                yield from _columns(one, other)
-
-
-def _paired(expected: Sequence[Record], seen: Sequence[Record]) -> Iterator[tuple[Record | None, Record | None]]:
-    """Each expected record with the next seen record of its key. Records without a partner keep their places."""
-    at = 0
-    for one in expected:
-        found = next((i for i in range(at, len(seen)) if is_same(seen[i].key, one.key)), None)
-        if found is None:
-            yield one, None
-            continue
-        yield from ((None, other) for other in seen[at:found])
-        yield one, seen[found]
-        at = found + 1
-    yield from ((None, other) for other in seen[at:])
-
-
-def _columns(expected: Record, seen: Record) -> Iterator[str]:
-    if expected.value is not None and seen.value is not None:
-        for name, value in expected.value.items():
-            if not is_same(value, seen.value[name]):
-                yield f"      {name}: {_shown(value)} expected, {_shown(seen.value[name])} seen"
-    if expected.timestamp != seen.timestamp:
-        yield f"      timestamp: {expected.timestamp} expected, {seen.timestamp} seen"
-
-
-def _line(mark: str, word: str, shown: str, color: bool) -> str:
-    line = f"  {mark} {word:<8} {shown}"
-    return _painted(line, _RED if mark == "-" else _GREEN, color) if mark != "=" else line
-
-
-def _record(record: Record) -> str:
-    value = "null" if record.value is None else _shown(record.value)
-    return f"key: {_shown(record.key)}, value: {value}, timestamp: {record.timestamp}"
-
-
-def _version(version: VersionedRecord | None) -> str:
-    if version is None:
-        return "null"
-    return f"value: {_shown(version.value)}, valid_from: {version.valid_from}, valid_to: {_shown(version.valid_to)}"
-
-
-def _shown(value: Any) -> str:
-    """A value as a scenario file writes it."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return value if value.isprintable() and not _SPECIAL.search(value) else _quoted(value)
-        case bytes():
-            return f"!!binary {base64.b64encode(value).decode()}"
-        case float() if value != value:
-            return ".nan"
-        case float() if value in (float("inf"), float("-inf")):
-            return ".inf" if value > 0 else "-.inf"
-        case datetime():
-            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        case date():
-            return value.isoformat()
-        case Mapping():
-            return "{" + ", ".join(f"{_shown(k)}: {_shown(v)}" for k, v in value.items()) + "}"
-        case list():
-            return "[" + ", ".join(map(_shown, value)) + "]"
-    return str(value)
-
-
-def _quoted(value: str) -> str:
-    if value.isprintable():
-        return "'" + value.replace("'", "''") + "'"
-    return ascii(value)
+            yield from painted(answer_difference(question.answer, seen), color)

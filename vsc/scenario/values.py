@@ -1,7 +1,7 @@
 """Reads values in a scenario file by the type of their column, not by what YAML guesses.
 
 Guarantees: a value is exactly the one that the test driver returns for that column (decimals with their scale, floats
-rounded to 32 bits, aware datetimes in UTC), so the two can be compared. For `is_same`, NaN equals NaN.
+rounded to 32 bits, aware datetimes in UTC), so the two can be compared. For `is_expected`, NaN equals NaN.
 """
 
 from __future__ import annotations
@@ -9,17 +9,30 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
+from vsc.plan.nodes import Column
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, StructType
 from vsc.runtime.times import event_time
 from vsc.runtime.values import from_python, to_python
 from vsc.scenario.document import Document
 
-__all__ = ["is_same", "read_time", "read_value"]
+__all__ = [
+    "EXPECTED",
+    "EXPECTED_KEY",
+    "KEY",
+    "ROW",
+    "Manner",
+    "Partial",
+    "is_expected",
+    "read_columns",
+    "read_time",
+    "read_value",
+]
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,40}")
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
@@ -27,19 +40,55 @@ _NOT_FINITE = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
 _BINARY_TAG = "tag:yaml.org,2002:binary"
 
 
-def read_value(document: Document, node: yaml.Node, type: DataType, what: str, complete: bool) -> Any:
-    """The Python value of `node` for a column of `type`. `what` names the column in errors.
+class Partial(dict[Any, Any]):
+    """A mapping that says what is expected of some names, and nothing of the others: one with a `...` in the file."""
 
-    `complete`: a struct has to have all its fields; else missing fields are null. Raises ScenarioError.
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How mappings are read. `complete`: they need all columns and fields; else those left out are null.
+
+    `partial`: they may say `...`.
     """
+
+    complete: bool
+    partial: bool
+
+
+ROW, KEY = Manner(complete=False, partial=False), Manner(complete=True, partial=False)
+EXPECTED, EXPECTED_KEY = Manner(complete=False, partial=True), Manner(complete=True, partial=True)
+
+
+def read_value(document: Document, node: yaml.Node, type: DataType, what: str, manner: Manner) -> Any:
+    """The Python value of `node` for a column of `type`. `what` names the column in errors. Raises ScenarioError."""
     if document.is_null(node):
         return None
-    plain = _plain(document, node, type, what, complete)
+    if isinstance(type, ArrayType | MapType | StructType):
+        return _nested(document, node, type, what, manner)
     try:
-        return to_python(from_python(plain, type), type)
+        return to_python(from_python(_plain(document, node, type, what), type), type)
     except (ValueError, OverflowError):
         message = f"{what} is {type}: {_shown(node)} is not a value of it"
         raise document.error(node, message, _HELP.get(str(type))) from None
+
+
+def read_columns(
+    document: Document, node: yaml.Node, columns: Sequence[Column], what: str, manner: Manner
+) -> dict[str, Any]:
+    """The values of a mapping from columns to values, a `Partial` if it says `...`. Raises ScenarioError."""
+    entries = document.mapping(node, what, manner.partial)
+    types = {c.name: c.type for c in columns}
+    for name, (key, _) in entries.items():
+        if name not in types:
+            raise document.unknown(key, f"column in {what}:", name, types)
+    partial = document.is_partial(node)
+    missing = [f"`{name}`" for name in types if name not in entries]
+    if missing and manner.complete and not partial:
+        raise document.error(node, f"{what} lacks {', '.join(missing)}", "a key has all of its columns")
+    found = {
+        name: read_value(document, value, types[name], f"`{name}`", manner) for name, (_, value) in entries.items()
+    }
+    return Partial(found) if partial else found
 
 
 def read_time(document: Document, node: yaml.Node, what: str) -> int:
@@ -55,50 +104,56 @@ def read_time(document: Document, node: yaml.Node, what: str) -> int:
         ) from None
 
 
-def is_same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, NaN being equal to itself."""
-    if isinstance(one, float) and isinstance(other, float):
-        return one == other or (one != one and other != other)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
-    return bool(one == other)
+def is_expected(expected: Any, seen: Any) -> bool:
+    """Whether two values are equal, NaN being equal to itself; of a `Partial`, only what it names."""
+    if isinstance(expected, float) and isinstance(seen, float):
+        return expected == seen or (expected != expected and seen != seen)
+    if isinstance(expected, list) and isinstance(seen, list):
+        return len(expected) == len(seen) and all(map(is_expected, expected, seen))
+    if isinstance(expected, dict) and isinstance(seen, dict):
+        named = expected.keys() <= seen.keys() if isinstance(expected, Partial) else expected.keys() == seen.keys()
+        return named and all(is_expected(value, seen[key]) for key, value in expected.items())
+    return bool(expected == seen)
 
 
-def _plain(document: Document, node: yaml.Node, type: DataType, what: str, complete: bool) -> Any:
+def _nested(
+    document: Document, node: yaml.Node, type: ArrayType | MapType | StructType, what: str, manner: Manner
+) -> Any:
+    made = Partial if document.is_partial(node) else dict
     match type:
         case ArrayType(element):
             return [
-                read_value(document, one, element, f"an element of {what}", complete)
+                read_value(document, one, element, f"an element of {what}", manner)
                 for one in document.sequence(node, f"{what}, {type},")
             ]
         case MapType(key_type, value_type):
             if not isinstance(node, yaml.MappingNode):
                 raise document.error(node, f"{what} is {type}: a mapping, not {_shown(node)}")
-            found = {}
-            for key, value in node.value:
-                name = read_value(
-                    document, document.scalar(key, f"a key of {what} is {key_type}"), key_type, what, True
-                )
-                found[name] = read_value(document, value, value_type, f"a value of {what}", complete)
-            return found
+            pairs: dict[Any, Any] = made()
+            for key, value in document.entries(node, manner.partial):
+                name = read_value(document, document.scalar(key, f"a key of {what} is {key_type}"), key_type, what, KEY)
+                pairs[name] = read_value(document, value, value_type, f"a value of {what}", manner)
+            return pairs
         case StructType(fields):
             names = tuple(f.name for f in fields)
-            entries = document.fields(node, what, names if complete else (), names)
-            return {
-                f.name: read_value(document, entries[f.name], f.type, f"{what}.{f.name}", complete)
+            entries = document.fields(node, what, names if manner.complete else (), names, manner.partial)
+            left_out = () if document.is_partial(node) else names
+            found = {
+                f.name: read_value(document, entries[f.name], f.type, f"{what}.{f.name}", manner)
                 for f in fields
                 if f.name in entries
             }
-        case _:
-            scalar = document.scalar(node, f"{what} is {type}")
-            name = "decimal" if isinstance(type, DecimalType) else str(type)
-            try:
-                return _READERS[name](scalar)
-            except ValueError:
-                help = "leave out the quotes" if scalar.style is not None and name not in _QUOTED else _HELP.get(name)
-                raise document.error(node, f"{what} is {type}: {_shown(node)} is not a value of it", help) from None
+            return made({**dict.fromkeys(left_out), **found})
+
+
+def _plain(document: Document, node: yaml.Node, type: DataType, what: str) -> Any:
+    scalar = document.scalar(node, f"{what} is {type}")
+    name = "decimal" if isinstance(type, DecimalType) else str(type)
+    try:
+        return _READERS[name](scalar)
+    except ValueError:
+        help = "leave out the quotes" if scalar.style is not None and name not in _QUOTED else _HELP.get(name)
+        raise document.error(node, f"{what} is {type}: {_shown(node)} is not a value of it", help) from None
 
 
 def _text(scalar: yaml.ScalarNode) -> str:

@@ -1,0 +1,102 @@
+"""Reads what a scenario expects: the records of nodes, and what stores answer.
+
+Guarantees: it names only nodes, columns and stores of the topology, and values of their types. Where a mapping has no
+`...`, a column that it leaves out is expected to be null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from vsc.compiler.source import Position
+from vsc.plan.nodes import Node, Plan
+from vsc.scenario.document import Document
+from vsc.scenario.model import Expectation, Expected, Question
+from vsc.scenario.values import EXPECTED, EXPECTED_KEY, KEY, Partial, read_columns, read_time
+
+__all__ = ["Expectations"]
+
+
+class Expectations:
+    """Reads them against one plan. All methods raise ScenarioError."""
+
+    def __init__(self, document: Document, plan: Plan) -> None:
+        self._document = document
+        self._nodes = {n.name: n for n in plan.nodes if n.part_of is None}
+        stored = [n for n in plan.nodes if n.store is not None]
+        self._stores = {n.name: n for n in stored} | {n.store.name: n for n in stored if n.store is not None}
+
+    def records(self, node: yaml.Node) -> tuple[Expectation, ...]:
+        """What `expect` of a step says."""
+        document = self._document
+        found = []
+        for name, (key, records) in document.mapping(node, "`expect`").items():
+            if name not in self._nodes:
+                raise document.unknown(key, "node", name, self._nodes)
+            read = [self._record(one, self._nodes[name]) for one in document.sequence(records, f"what `{name}` gives")]
+            found.append(Expectation(Position(*document.place(key)), name, tuple(read)))
+        return tuple(found)
+
+    def answers(self, node: yaml.Node) -> tuple[Question, ...]:
+        """What `stores` of a step says."""
+        return tuple(self._question(one) for one in self._document.sequence(node, "`stores`"))
+
+    def _record(self, node: yaml.Node, of: Node) -> Expected:
+        document, what = self._document, f"a record of `{of.name}`"
+        needed = ("key", "value", "timestamp") if of.schema.key else ("value", "timestamp")
+        nodes = document.fields(node, what, needed, ("key",), partial=True)
+        fields: dict[str, Any] = {}
+        if "key" in nodes:
+            fields["key"] = read_columns(document, nodes["key"], of.schema.key, f"the key of {what}", EXPECTED_KEY)
+        elif not document.is_partial(node):
+            fields["key"] = {}
+        if "value" in nodes:
+            fields["value"] = self._value(nodes["value"], of, what)
+        if "timestamp" in nodes:
+            fields["timestamp"] = read_time(document, nodes["timestamp"], "`timestamp`")
+        return self._expected(node, fields)
+
+    def _question(self, node: yaml.Node) -> Question:
+        document = self._document
+        fields = document.fields(node, "a question to a store", ("store", "key", "expect"), ("as_of",))
+        name = document.text(fields["store"], "`store`")
+        stored = self._stores.get(name)
+        if stored is None:
+            raise document.unknown(fields["store"], "store", name, self._stores)
+        assert stored.store is not None
+        as_of = None
+        if "as_of" in fields and not document.is_null(fields["as_of"]):
+            as_of = read_time(document, fields["as_of"], "`as_of`")
+            if stored.store.kind != "versioned":
+                raise document.error(fields["as_of"], f"`{name}` is unversioned: it cannot be read as of a time")
+        key = read_columns(document, fields["key"], stored.schema.key, f"the key of `{name}`", KEY)
+        answer = None if document.is_null(fields["expect"]) else self._answer(fields["expect"], stored)
+        return Question(Position(*document.place(node)), name, key, as_of, answer)
+
+    def _answer(self, node: yaml.Node, stored: Node) -> Expected:
+        document, what = self._document, f"an answer of `{stored.name}`"
+        nodes = document.fields(node, what, ("value", "valid_from", "valid_to"), partial=True)
+        fields: dict[str, Any] = {}
+        if "value" in nodes:
+            fields["value"] = self._value(nodes["value"], stored, what)
+        if "valid_from" in nodes:
+            fields["valid_from"] = read_time(document, nodes["valid_from"], "`valid_from`")
+        if "valid_to" in nodes:
+            to = nodes["valid_to"]
+            fields["valid_to"] = None if document.is_null(to) else read_time(document, to, "`valid_to`")
+        return self._expected(node, fields)
+
+    def _expected(self, node: yaml.Node, fields: dict[str, Any]) -> Expected:
+        partial = self._document.is_partial(node)
+        return Expected(Position(*self._document.place(node)), Partial(fields) if partial else fields)
+
+    def _value(self, node: yaml.Node, of: Node, what: str) -> Mapping[str, Any] | None:
+        if self._document.is_null(node):
+            return None
+        written = read_columns(self._document, node, of.schema.value, f"the value of {what}", EXPECTED)
+        if isinstance(written, Partial):
+            return written
+        return {column.name: written.get(column.name) for column in of.schema.value}
