@@ -238,6 +238,10 @@ class Connector:
         """The path, or the pattern, of the files that a source reads."""
         return None
 
+    def catalogued(self, spark: SparkSession, options: Options) -> str | None:
+        """The folder of what a catalog knows by a name; None for all else."""
+        return None
+
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink of a resolved statement on `node`; `checkpoint` is the checkpoint's id."""
         raise NotImplementedError

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pyspark.sql import SparkSession
+
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import CheckpointError, SinkError, SourceError
 from vsc.runtime.spark.base.disks import CHECKPOINT
@@ -10,18 +12,30 @@ from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.query.written_folders import results_of
 from vsc.runtime.spark.session.findings import Shared
+from vsc.runtime.spark.session.session import is_here
 
 __all__ = ["shared_by"]
 
 
-def shared_by(plan: Plan, checkpoint: str, default_local: bool) -> tuple[Shared, ...]:
-    """Those of a plan whose variables are resolved. `default_local`: paths without a scheme are local."""
+def shared_by(spark: SparkSession, plan: Plan, checkpoint: str, default_local: bool) -> tuple[Shared, ...]:
+    """Those of a plan whose variables are resolved. `default_local`: paths without a scheme are local.
+
+    The tables that it names have to be there.
+    """
+    if is_here(spark.sparkContext.master or ""):
+        return ()
     found = []
     for node in plan.sources:
-        path = connector_of(node.source.connector.kind).input_path(Options.of_source(node))
+        options = Options.of_source(node)
+        connector = connector_of(node.source.connector.kind)
+        path = connector.input_path(options) or connector.catalogued(spark, options)
         if path is not None:
             found.append(Shared(f"the source '{node.name}'", path, SourceError, read=True))
     for place in results_of(plan, checkpoint):
         found.append(Shared(place.what, place.path, CheckpointError if place.what == CHECKPOINT else SinkError))
+    for sink in plan.sinks:
+        path = connector_of(sink.connector.kind).catalogued(spark, Options.of_sink(sink))
+        if path is not None:
+            found.append(Shared(f"the sink of '{sink.node}'", path, SinkError))
     local = (one for one in found if is_local(one.path, default_local))
     return tuple(Shared(one.what, local_path(one.path), one.error, one.read) for one in local)

@@ -192,7 +192,7 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
     held = claim(spark, opened.files)
     try:
         ship(spark)
-        shared = shared_by(what.resolved, opened.files.root, default_is_local(spark))
+        shared = shared_by(spark, what.resolved, opened.files.root, default_is_local(spark))
         executors = Executors(spark, shared, packages_of(plan), job.local_folder)
         executors.check()
         if opened.fresh and back_to is not None:

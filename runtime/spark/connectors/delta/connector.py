@@ -65,6 +65,10 @@ class DeltaTable(LakeTable):
         with self.errors_in_words():
             return dict(self._detail(spark, "properties"))
 
+    def location(self, spark: SparkSession) -> str:
+        """See `LakeTable`."""
+        return str(self._detail(spark, "location"))
+
     def written(self, spark: SparkSession, writer: str) -> int | None:
         """See `LakeTable`."""
         with self.errors_in_words():

@@ -59,6 +59,10 @@ class IcebergTable(LakeTable):
         """See `LakeTable`."""
         return dict(self._table(spark).properties())
 
+    def location(self, spark: SparkSession) -> str:
+        """See `LakeTable`."""
+        return str(self._table(spark).location())
+
     def written(self, spark: SparkSession, writer: str) -> int | None:
         """See `LakeTable`."""
         table = self._table(spark)

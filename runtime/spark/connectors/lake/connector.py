@@ -110,6 +110,14 @@ class LakeConnector(Connector):
         """The same."""
         return self.folder(options)
 
+    def catalogued(self, spark: SparkSession, options: Options) -> str | None:
+        """Of a table that has a name."""
+        table = self.table(options)
+        if table.name is None or table.open(spark) is None:
+            return None
+        with table.errors_in_words():
+            return table.location(spark)
+
     def _input(self, source: SparkSource) -> Input:
         return LakeInput(source, self.parses)
 

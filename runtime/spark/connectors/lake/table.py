@@ -103,6 +103,10 @@ class LakeTable(ABC):
         """The properties of the table, which is there."""
 
     @abstractmethod
+    def location(self, spark: SparkSession) -> str:
+        """The folder of the table, which the session knows (`use`)."""
+
+    @abstractmethod
     def written(self, spark: SparkSession, writer: str) -> int | None:
         """The number of the last write of `writer` that is in the table; None without one."""
 
