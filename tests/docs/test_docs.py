@@ -12,7 +12,6 @@ import pytest
 from tools.docs import blocks, cli, functions, operators, timeline
 from vsc.cli import main
 from vsc.compiler import check_topology
-from vsc.scenario import load, play
 from vsc.testing import TopologyTestDriver
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,8 +70,11 @@ def test_the_python_about_the_test_driver_runs() -> None:
 def test_the_scenarios_in_the_documents_hold(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples/payments/topology.vdsl", tmp_path)
     blocks = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs/testing.md").read_text(), re.MULTILINE | re.DOTALL)
-    scenarios = [found for block in blocks for found in load(str(tmp_path / "a.scenario.yaml"), block).scenarios]
-    assert [play(scenario).wrong for scenario in scenarios] == [()] * 2
+    paths = [tmp_path / f"{number}.scenario.yaml" for number in range(len(blocks))]
+    for path, block in zip(paths, blocks, strict=True):
+        path.write_text(block)
+    assert [main(["test", str(path)]) for path in paths] == [0, 0, 1]
+    assert main(["test", str(tmp_path), "--accept"]) == 0
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES])

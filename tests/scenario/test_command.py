@@ -140,6 +140,159 @@ scenarios:
     ]
 
 
+MISSING = """\
+topology: t.vdsl
+# a comment in front
+scenarios:
+  - name: one
+    steps:
+      - orders: [{id: a, amount: 2}, {id: "x #y", amount: 3}]   # two
+        timestamp: 2026-03-02T10:00:00.5Z
+        expect:   # of all sinks
+
+      - stock: {id: a, pieces: 3, at: 10}
+        expect:
+          stock: ~   # to be found
+          seen:
+        stores:
+          - {store: stock, key: {id: a}}
+          - store: stock   # in a block
+            key: {id: z}
+
+          # the end of the stores
+      - {orders: {id: a, amount: 4}, timestamp: 25, expect: {seen, stock: []}}   # in flow
+      - {orders: {id: b, amount: 4}, timestamp: 26, expect: }
+# the last line
+"""
+WRITTEN = """\
+topology: t.vdsl
+# a comment in front
+scenarios:
+  - name: one
+    steps:
+      - orders: [{id: a, amount: 2}, {id: "x #y", amount: 3}]   # two
+        timestamp: 2026-03-02T10:00:00.5Z
+        expect:   # of all sinks
+          seen:
+            - {key: {id: a}, value: {amount: 2, part: 6.0, pieces: null}, timestamp: 2026-03-02T10:00:00.500000Z}
+            - {key: {id: 'x #y'}, value: {amount: 3, part: 4.0, pieces: null}, timestamp: 2026-03-02T10:00:00.500000Z}
+
+      - stock: {id: a, pieces: 3, at: 10}
+        expect:
+          stock:   # to be found
+            - {key: {id: a}, value: {pieces: 3, at: 10}, timestamp: 10}
+          seen: []
+        stores:
+          - {store: stock, key: {id: a}, expect: {value: {pieces: 3, at: 10}, valid_from: 10, valid_to: null}}
+          - store: stock   # in a block
+            key: {id: z}
+            expect: null
+
+          # the end of the stores
+      - {orders: {id: a, amount: 4}, timestamp: 25, expect: {seen: [{key: {id: a}, value: {amount: 4, part: 3.0, pieces: 3}, timestamp: 25}], stock: []}}   # in flow
+      - {orders: {id: b, amount: 4}, timestamp: 26, expect: {seen: [{key: {id: b}, value: {amount: 4, part: 3.0, pieces: null}, timestamp: 26}]} }
+# the last line
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_what_is_missing_is_written(newline: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "new.scenario.yaml"
+    path.write_bytes(MISSING.replace("\n", newline).encode())
+    assert main(["test", "new.scenario.yaml"]) == 1
+    assert capsys.readouterr().out.splitlines()[2:5] == [
+        "    new.scenario.yaml:8:16: after step 1 nothing is expected of `seen` yet; `vsc test --accept` writes it",
+        "      + seen     key: {id: a}, value: {amount: 2, part: 6.0, pieces: null}, timestamp: 1772445600500",
+        "      + seen     key: {id: 'x #y'}, value: {amount: 3, part: 4.0, pieces: null}, timestamp: 1772445600500",
+    ]
+    assert main(["test", "new.scenario.yaml", "good", "--accept"]) == 0
+    assert path.read_bytes().decode() == WRITTEN.replace("\n", newline)
+    assert capsys.readouterr().err.splitlines() == [
+        "new.scenario.yaml:8:16: written: what `seen` gives",
+        "new.scenario.yaml:12:11: written: what `stock` gives",
+        "new.scenario.yaml:13:11: written: what `seen` gives",
+        "new.scenario.yaml:15:13: written: what the store `stock` answers",
+        "new.scenario.yaml:16:13: written: what the store `stock` answers",
+        "new.scenario.yaml:20:62: written: what `seen` gives",
+        "new.scenario.yaml:21:60: written: what `seen` gives",
+        "2 passed, 0 failed",
+    ]
+    assert main(["test", "new.scenario.yaml", "--accept", "--accept-changed"]) == 0
+    assert path.read_bytes().decode() == WRITTEN.replace("\n", newline)
+
+
+def test_nothing_is_written_if_anything_else_is_wrong(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "new.scenario.yaml"
+    path.write_text(MISSING)
+    for arguments in (["failing", "--accept"], ["failing", "--accept-changed"]):
+        assert main(["test", "new.scenario.yaml", *arguments]) == 1
+        assert "nothing is written: something else is wrong" in capsys.readouterr().err
+        assert path.read_text() == MISSING
+    assert main(["test", "new.scenario.yaml", "--accept", "--watch"]) == 2
+
+
+CHANGED = """\
+topology: t.vdsl
+scenarios:
+  - name: one
+    steps:
+      - orders: [{id: a, amount: 2}, {id: b, amount: 3}]
+        timestamp: 15
+        expect:
+          seen:   # both
+            - {key: {id: a}, value: {amount: 2, part: 6, pieces: null}, timestamp: 15}   # this one holds
+            - key: {id: b}
+              value: {part: 5, ...}
+
+              # of b
+              ...:
+        stores:
+          - {store: stock, key: {id: a}, expect: {value: {pieces: 1, at: 1}, valid_from: 1, valid_to: null}}   # none
+      - orders: {id: c, amount: 1}
+        timestamp: 16
+        expect:
+          seen: []   # one
+"""
+
+
+def test_what_differs_is_replaced_on_demand(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "changed.scenario.yaml"
+    path.write_text(CHANGED)
+    assert main(["test", "changed.scenario.yaml", "--accept"]) == 1
+    assert path.read_text() == CHANGED
+    assert main(["test", "changed.scenario.yaml", "--accept-changed"]) == 0
+    expected = CHANGED.replace(
+        "- key: {id: b}\n              value: {part: 5, ...}\n\n              # of b\n              ...:\n",
+        "- {key: {id: b}, value: {part: 4.0, ...}, ...}\n",
+    )
+    expected = expected.replace("{value: {pieces: 1, at: 1}, valid_from: 1, valid_to: null}", "null")
+    expected = expected.replace(
+        "seen: []   # one",
+        "seen: [{key: {id: c}, value: {amount: 1, part: 12.0, pieces: null}, timestamp: 16}]   # one",
+    )
+    assert path.read_text() == expected
+
+
+def test_what_cannot_be_written_is_refused_with_its_place(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (
+        CHANGED[: CHANGED.index("        stores:")]
+        + """\
+      - orders: {id: b, amount: 3}
+        timestamp: 15
+        expect:
+          seen: [&one {key: {id: b}, value: {part: 5, ...}, ...}]
+      - orders: {id: b, amount: 3}
+        timestamp: 15
+        expect:
+          seen: [*one]
+"""
+    )
+    (folder / "alias.scenario.yaml").write_text(text)
+    assert main(["test", "alias.scenario.yaml", "--accept-changed"]) == 1
+    assert "alias.scenario.yaml:22:17: an alias (`*name`) is in the way" in capsys.readouterr().err
+    assert (folder / "alias.scenario.yaml").read_text() == text
+
+
 def test_junit_counts_failures_and_errors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["test", "good", "failing", "--format", "junit"]) == 1
     out, err = capsys.readouterr()

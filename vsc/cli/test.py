@@ -30,6 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=("text", "junit"), default="text", help="default: text")
     parser.add_argument("-o", "--output", metavar="OUT", help="write to this file instead of standard output")
+    parser.add_argument(
+        "--accept", action="store_true", help="write the results into the files where an expectation is missing"
+    )
+    parser.add_argument("--accept-changed", action="store_true", help="the same, and where they differ from it")
     add_watch(parser)
     add_variables(parser)
 
@@ -37,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Runs the scenarios. Returns 1 if one failed or a topology is refused, 2 if a file cannot be used, else 0."""
     if args.watch:
+        if args.accept or args.accept_changed:
+            raise UsageError("--watch does not go with --accept", "look at what is written, once")
         watched("vsc test", args.paths, lambda: _read(args.paths), lambda: _once(args))
     return _once(args)
 
@@ -53,6 +59,8 @@ def _once(args: argparse.Namespace) -> int:
         return 2 if unread else status
     paths = {scenario.topology for file in files for scenario in file.scenarios}
     warn_unknown(given, (_whole(path, given) for path in sorted(paths)))
+    if args.accept or args.accept_changed:
+        files = _accept(files, texts, given, args.accept_changed)
     outcomes = [play(scenario) for file in files for scenario in file.scenarios]
     if args.format == "junit":
         payload = report.junit(outcomes)
@@ -64,6 +72,37 @@ def _once(args: argparse.Namespace) -> int:
         write_file(args.output, payload)
     tell(report.summary(outcomes))
     return 1 if any(outcome.wrong for outcome in outcomes) else 0
+
+
+def _accept(
+    files: list[ScenarioFile], texts: Mapping[str, str], given: Mapping[str, str], changed: bool
+) -> list[ScenarioFile]:
+    """Writes what is missing into the files, and if `changed` what differs, unless anything else is wrong.
+
+    Returns the files as they are then.
+    """
+    from vsc.scenario import ScenarioError, accepted, load, play
+    from vsc.scenario.player import Stopped
+
+    outcomes = {
+        file.path: [play(one, lambda wrong: changed or wrong.missing) for one in file.scenarios] for file in files
+    }
+    wrong = {path: [each for one in found for each in one.wrong] for path, found in outcomes.items()}
+    every = [each for found in wrong.values() for each in found]
+    if any(isinstance(each, Stopped) or not (changed or each.missing) for each in every):
+        tell(Problem("nothing is written: something else is wrong", "see the report", severity="warning"))
+        return files
+    try:
+        written = {path: accepted(texts[path], outcomes[path], given) for path, found in wrong.items() if found}
+    except ScenarioError as error:
+        _tell(error, shown=False)
+        return files
+    for path, text in written.items():
+        write_file(path, text)
+        for each in wrong[path]:
+            assert not isinstance(each, Stopped)
+            tell(f"{path}:{each.position.line}:{each.position.column}: written: {each.subject}")
+    return [load(file.path, written.get(file.path, texts[file.path]), given) for file in files]
 
 
 def _files(paths: Sequence[str]) -> list[str]:

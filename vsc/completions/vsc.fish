@@ -137,6 +137,8 @@ complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a test -
 complete -c vsc -n '_shtab_vsc_using test' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using test' -l format -xka "text junit" -d 'default: text'
 complete -c vsc -n '_shtab_vsc_using test' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write to this file instead of standard output'
+complete -c vsc -n '_shtab_vsc_using test' -l accept -d 'write the results into the files where an expectation is missing'
+complete -c vsc -n '_shtab_vsc_using test' -l accept-changed -d 'the same, and where they differ from it'
 complete -c vsc -n '_shtab_vsc_using test' -l watch -d 'run again whenever a file changes, until Ctrl-C'
 complete -c vsc -n '_shtab_vsc_using test' -l var -x -d 'a value for ${NAME}; can be repeated'
 complete -c vsc -n '_shtab_vsc_using test; and test $_shtab_vsc_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a scenario file (*.scenario.yaml), or a folder to look for them in'

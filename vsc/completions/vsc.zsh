@@ -260,6 +260,8 @@ _shtab_vsc_test_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--format[default\: text]:format:(text junit)"
   {-o,--output}"[write to this file instead of standard output]:OUT:_files"
+  "--accept[write the results into the files where an expectation is missing]"
+  "--accept-changed[the same, and where they differ from it]"
   "--watch[run again whenever a file changes, until Ctrl-C]"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "(*):a scenario file (\*.scenario.yaml), or a folder to look for them in:_files"

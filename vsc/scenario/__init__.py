@@ -4,6 +4,7 @@
 outcome. Not for measuring, and not for Spark: only the project's own tests run the same files there.
 """
 
+from vsc.scenario.accept import accepted
 from vsc.scenario.document import ScenarioError
 from vsc.scenario.loader import RefusedTopology, load, topology_path
 from vsc.scenario.model import Scenario, ScenarioFile, Step
@@ -16,6 +17,7 @@ __all__ = [
     "ScenarioError",
     "ScenarioFile",
     "Step",
+    "accepted",
     "load",
     "play",
     "topology_path",

@@ -12,7 +12,7 @@ from typing import Any
 
 from vsc.scenario.model import Expected
 from vsc.scenario.player import fields_of, is_met
-from vsc.scenario.values import Partial, is_expected
+from vsc.scenario.values import Partial, asked, is_expected
 from vsc.scenario.written import fields_written, written
 from vsc.testing import Record, VersionedRecord
 
@@ -46,7 +46,7 @@ def record_difference(expected: Sequence[Expected], seen: Sequence[Record]) -> I
             if one is not None:
                 yield _expected(one)
             if other is not None:
-                yield from _seen(fields_of(other) if one is None else _asked(one.fields, fields_of(other)))
+                yield from _seen(fields_of(other) if one is None else asked(one.fields, fields_of(other)))
             if one is not None and other is not None:
                 yield from _columns(one.fields, fields_of(other))
 
@@ -57,7 +57,7 @@ def answer_difference(expected: Expected | None, seen: VersionedRecord | None) -
     if seen is None:
         yield f"  + {'seen':<8} null"
     else:
-        yield from _seen(fields_of(seen) if expected is None else _asked(expected.fields, fields_of(seen)))
+        yield from _seen(fields_of(seen) if expected is None else asked(expected.fields, fields_of(seen)))
 
 
 def _places(expected: Sequence[Expected], seen: Sequence[Record]) -> list[int]:
@@ -86,17 +86,6 @@ def _paired(expected: Sequence[Expected], seen: Sequence[Record]) -> Iterator[tu
     yield from ((None, other) for other in seen[at:])
 
 
-def _asked(expected: Any, seen: Any) -> Any:
-    """The part of what is seen that was expected in some way."""
-    if isinstance(expected, Partial) and isinstance(seen, dict):
-        return Partial({name: _asked(value, seen[name]) for name, value in expected.items() if name in seen})
-    if isinstance(expected, dict) and isinstance(seen, dict):
-        return {name: _asked(expected[name], value) if name in expected else value for name, value in seen.items()}
-    if isinstance(expected, list) and isinstance(seen, list) and len(expected) == len(seen):
-        return [_asked(one, other) for one, other in zip(expected, seen, strict=True)]
-    return seen
-
-
 def _columns(expected: Mapping[str, Any], seen: Mapping[str, Any]) -> Iterator[str]:
     value, found = expected.get("value"), seen["value"]
     if value is not None and found is not None:
@@ -108,7 +97,7 @@ def _columns(expected: Mapping[str, Any], seen: Mapping[str, Any]) -> Iterator[s
 def _named(both: Mapping[str, tuple[Any, Any]]) -> Iterator[str]:
     for name, (one, other) in both.items():
         if not is_expected(one, other):
-            yield f"      {name}: {written(one)} expected, {written(_asked(one, other))} seen"
+            yield f"      {name}: {written(one)} expected, {written(asked(one, other))} seen"
 
 
 def _expected(one: Expected) -> str:

@@ -26,6 +26,7 @@ class Expectations:
     def __init__(self, document: Document, plan: Plan) -> None:
         self._document = document
         self._nodes = {n.name: n for n in plan.nodes if n.part_of is None}
+        self._written = tuple(dict.fromkeys(sink.node for sink in plan.sinks))
         stored = [n for n in plan.nodes if n.store is not None]
         self._stores = {n.name: n for n in stored} | {n.store.name: n for n in stored if n.store is not None}
 
@@ -33,11 +34,16 @@ class Expectations:
         """What `expect` of a step says."""
         document = self._document
         found = []
+        if document.is_null(node):
+            return tuple(Expectation(Position(*document.place(node)), name, None) for name in self._written)
         for name, (key, records) in document.mapping(node, "`expect`").items():
             if name not in self._nodes:
                 raise document.unknown(key, "node", name, self._nodes)
-            read = [self._record(one, self._nodes[name]) for one in document.sequence(records, f"what `{name}` gives")]
-            found.append(Expectation(Position(*document.place(key)), name, tuple(read)))
+            read = None
+            if not document.is_null(records):
+                listed = document.sequence(records, f"what `{name}` gives")
+                read = tuple(self._record(one, self._nodes[name]) for one in listed)
+            found.append(Expectation(Position(*document.place(key)), name, read))
         return tuple(found)
 
     def answers(self, node: yaml.Node) -> tuple[Question, ...]:
@@ -61,7 +67,7 @@ class Expectations:
 
     def _question(self, node: yaml.Node) -> Question:
         document = self._document
-        fields = document.fields(node, "a question to a store", ("store", "key", "expect"), ("as_of",))
+        fields = document.fields(node, "a question to a store", ("store", "key"), ("as_of", "expect"))
         name = document.text(fields["store"], "`store`")
         stored = self._stores.get(name)
         if stored is None:
@@ -73,8 +79,9 @@ class Expectations:
             if stored.store.kind != "versioned":
                 raise document.error(fields["as_of"], f"`{name}` is unversioned: it cannot be read as of a time")
         key = read_columns(document, fields["key"], stored.schema.key, f"the key of `{name}`", KEY)
-        answer = None if document.is_null(fields["expect"]) else self._answer(fields["expect"], stored)
-        return Question(Position(*document.place(node)), name, key, as_of, answer)
+        expect = fields.get("expect")
+        answer = None if expect is None or document.is_null(expect) else self._answer(expect, stored)
+        return Question(Position(*document.place(node)), name, key, as_of, answer, missing=expect is None)
 
     def _answer(self, node: yaml.Node, stored: Node) -> Expected:
         document, what = self._document, f"an answer of `{stored.name}`"

@@ -45,22 +45,26 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The records expected of a node since it was last checked."""
+    """The records expected of a node since it was last checked. None: the file does not say yet."""
 
     position: Position
     node: str
-    records: tuple[Expected, ...]
+    records: tuple[Expected, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a store should answer for a key as of a time in ms (None: the newest). An `answer` of None means no row."""
+    """What a store should answer for a key as of a time in ms (None: the newest). An `answer` of None means no row.
+
+    `missing`: the file does not say yet.
+    """
 
     position: Position
     store: str
     key: Mapping[str, Any]
     as_of: int | None
     answer: Expected | None
+    missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

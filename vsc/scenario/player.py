@@ -7,6 +7,7 @@ exception.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -26,8 +27,18 @@ class WrongRecords:
     position: Position
     step: int
     node: str
-    expected: tuple[Expected, ...]
+    expected: tuple[Expected, ...] | None
     seen: tuple[Record, ...]
+
+    @property
+    def missing(self) -> bool:
+        """Whether the file does not say yet what is expected."""
+        return self.expected is None
+
+    @property
+    def subject(self) -> str:
+        """What it is about, in words."""
+        return f"what `{self.node}` gives"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +49,16 @@ class WrongAnswer:
     step: int
     question: Question
     seen: VersionedRecord | None
+
+    @property
+    def missing(self) -> bool:
+        """Whether the file does not say yet what is expected."""
+        return self.question.missing
+
+    @property
+    def subject(self) -> str:
+        """What it is about, in words."""
+        return f"what the store `{self.question.store}` answers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +78,12 @@ class Outcome:
     wrong: tuple[WrongRecords | WrongAnswer | Stopped, ...]
 
 
-def play(scenario: Scenario) -> Outcome:
-    """Plays `scenario` to its end, or to the first step after which something is wrong."""
+def play(scenario: Scenario, beyond: Callable[[WrongRecords | WrongAnswer], bool] = lambda wrong: False) -> Outcome:
+    """Plays `scenario` to its end, or to the first step after which something is wrong.
+
+    It goes on beyond what is wrong if `beyond` says so of all of it.
+    """
+    found: list[WrongRecords | WrongAnswer] = []
     with TopologyTestDriver(
         scenario.topology, variables=scenario.variables, partitions=scenario.partitions, now=scenario.now
     ) as driver:
@@ -67,10 +92,11 @@ def play(scenario: Scenario) -> Outcome:
                 _do(driver, step)
                 wrong = _look(driver, step)
             except VscRuntimeError as error:
-                return Outcome(scenario, (Stopped(step.position, step.number, str(error)),))
-            if wrong:
-                return Outcome(scenario, wrong)
-    return Outcome(scenario, ())
+                return Outcome(scenario, (*found, Stopped(step.position, step.number, str(error))))
+            found += wrong
+            if not all(map(beyond, wrong)):
+                break
+    return Outcome(scenario, tuple(found))
 
 
 def is_met(expected: Expected, seen: Record | VersionedRecord) -> bool:
@@ -104,7 +130,7 @@ def _look(driver: TopologyTestDriver, step: Step) -> tuple[WrongRecords | WrongA
 def _records(driver: TopologyTestDriver, step: Step, expectation: Expectation) -> WrongRecords | None:
     seen = tuple(driver.read(expectation.node))
     expected = expectation.records
-    if len(seen) == len(expected) and all(map(is_met, expected, seen)):
+    if expected is not None and len(seen) == len(expected) and all(map(is_met, expected, seen)):
         return None
     return WrongRecords(expectation.position, step.number, expectation.node, expected, seen)
 
@@ -112,5 +138,7 @@ def _records(driver: TopologyTestDriver, step: Step, expectation: Expectation) -
 def _answer(driver: TopologyTestDriver, step: Step, question: Question) -> WrongAnswer | None:
     seen = driver.store(question.store).get(question.key, as_of=question.as_of)
     expected = question.answer
+    if question.missing:
+        return WrongAnswer(question.position, step.number, question, seen)
     met = seen is None if expected is None else seen is not None and is_met(expected, seen)
     return None if met else WrongAnswer(question.position, step.number, question, seen)

@@ -15,6 +15,7 @@ from vsc.scenario.written import written
 
 __all__ = ["junit", "summary", "text"]
 
+_ACCEPT = "`vsc test --accept` writes it"
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -95,7 +96,13 @@ def _told(path: str, wrong: WrongRecords | WrongAnswer | Stopped, color: bool) -
             first, *rest = reason.splitlines() or [""]
             yield f"{where} step {step} failed: {first}"
             yield from (f"  {line}" for line in rest)
-        case WrongRecords(_, step, node, expected, seen):
+        case WrongRecords(_, step, node, None, seen):
+            yield f"{where} after step {step} nothing is expected of `{node}` yet; {_ACCEPT}"
+            yield from painted(record_difference((), seen), color)
+        case WrongAnswer(_, step, question, seen) if question.missing:
+            yield f"{where} after step {step} nothing is expected of the store `{question.store}` yet; {_ACCEPT}"
+            yield from painted(list(answer_difference(None, seen))[1:], color)
+        case WrongRecords(_, step, node, tuple(expected), seen):
             yield f"{where} after step {step} `{node}` gave other records: {len(expected)} expected, {len(seen)} seen"
             yield from painted(record_difference(expected, seen), color)
         case WrongAnswer(_, step, question, seen):

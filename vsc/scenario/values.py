@@ -28,6 +28,7 @@ __all__ = [
     "ROW",
     "Manner",
     "Partial",
+    "asked",
     "is_expected",
     "read_columns",
     "read_time",
@@ -114,6 +115,17 @@ def is_expected(expected: Any, seen: Any) -> bool:
         named = expected.keys() <= seen.keys() if isinstance(expected, Partial) else expected.keys() == seen.keys()
         return named and all(is_expected(value, seen[key]) for key, value in expected.items())
     return bool(expected == seen)
+
+
+def asked(expected: Any, seen: Any) -> Any:
+    """The part of what is seen that was expected in some way."""
+    if isinstance(expected, Partial) and isinstance(seen, dict):
+        return Partial({name: asked(value, seen[name]) for name, value in expected.items() if name in seen})
+    if isinstance(expected, dict) and isinstance(seen, dict):
+        return {name: asked(expected[name], value) if name in expected else value for name, value in seen.items()}
+    if isinstance(expected, list) and isinstance(seen, list) and len(expected) == len(seen):
+        return [asked(one, other) for one, other in zip(expected, seen, strict=True)]
+    return seen
 
 
 def _nested(

@@ -13,7 +13,7 @@ from typing import Any
 
 from vsc.scenario.values import Partial
 
-__all__ = ["fields_written", "written"]
+__all__ = ["fields_written", "record_written", "written"]
 
 _SPECIAL = re.compile(r"[\s,:{}\[\]'\"#&*!|>%@`?=]|^$|^[-+.0-9~<]|^(?:null|true|false)$", re.IGNORECASE)
 
@@ -22,6 +22,14 @@ def fields_written(fields: Mapping[str, Any]) -> str:
     """The entries of a mapping, without the braces."""
     entries = [f"{written(name)}: {written(value)}" for name, value in fields.items()]
     return ", ".join([*entries, "..."] if isinstance(fields, Partial) else entries)
+
+
+def record_written(fields: Mapping[str, Any], line: str, width: int) -> str:
+    """A record on one line, or if that is wider, its fields on lines that begin with `line`."""
+    whole = f"{{{fields_written(fields)}}}"
+    if len(line) + len(whole) <= width:
+        return whole
+    return line.join(f"{name}: {written(value)}" for name, value in fields.items())
 
 
 def written(value: Any) -> str:
