@@ -335,6 +335,14 @@ class Grace:
 
 
 @record
+class MaxAge:
+    """``max_age DURATION`` of a join."""
+
+    duration: Duration
+    span: Span
+
+
+@record
 class Window:
     """``window KIND (options)`` and the emit clause after it (None: not written)."""
 
@@ -458,7 +466,8 @@ class ToStream(Facts):
 
 @record
 class Join(Facts):
-    """``[left|outer] join A with B [on ...] [within ...] [grace ...] select ITEMS [MATERIALIZE]``: every join."""
+    """``[left|outer] join A with B [on ...] [within ...] [grace ...] [max_age ...] select ITEMS [MATERIALIZE]``: every
+    join."""
 
     word = "join"
 
@@ -468,6 +477,7 @@ class Join(Facts):
     on: tuple[KeyItem, ...]
     within: Within | None
     grace: Grace | None
+    max_age: MaxAge | None
     items: tuple[Item, ...]
     materialize: MaterializeClause | None
     span: Span

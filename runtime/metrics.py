@@ -71,6 +71,8 @@ class Missed(StrEnum):
     OLDER_THAN_RETENTION = "older_than_retention"
     """The time is before stream time minus the history retention: the store no longer answers for it. In a join of two
     streams: records that it could meet are kept no longer."""
+    TOO_OLD = "too_old"
+    """The row became valid longer before the record than the join's `max_age`."""
     LATE = "late"
     """It came too late to a join of two streams to wait for a partner, and none was there."""
 

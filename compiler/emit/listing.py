@@ -37,7 +37,7 @@ from vsc.plan import (
 from vsc.plan.clocks import NodeClock, held_back_by, node_clocks
 from vsc.plan.keyless import nullable_keys
 from vsc.plan.types import quoted_name
-from vsc.plan.words import duration, window, within
+from vsc.plan.words import clauses, duration, window, within
 
 __all__ = ["emit_topology"]
 
@@ -127,17 +127,17 @@ def _operation(node: Node) -> Iterator[tuple[str, str]]:
 def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
     """The lines of joins, and of the steps that the lowering adds for foreign-key joins and aggregates of tables."""
     match node.operation:
-        case StreamTableJoin(left=left, as_of=as_of, grace=grace, items=items):
+        case StreamTableJoin(left=left, as_of=as_of, items=items) as join:
             how = "as of the record's time" if as_of else "as it is"
-            waits = f", grace {duration(grace)}" if grace is not None else ""
-            yield "left join" if left else "join", f"{inputs[0]} with {inputs[1]} {how}{waits}"
+            yield "left join" if left else "join", ", ".join((f"{inputs[0]} with {inputs[1]} {how}", *clauses(join)))
             yield "select", _items(items)
         case StreamStreamJoin(mode=mode, grace=grace, items=items) as join:
             waits = f", grace {duration(grace)}" if grace else ""
             yield "join" if mode == "inner" else f"{mode} join", f"{inputs[0]} with {inputs[1]} {within(join)}{waits}"
             yield "select", _items(items)
-        case StreamGlobalJoin(left=left, on=on, items=items):
-            yield "left join" if left else "join", f"{inputs[0]} with {inputs[1]} on {_items(on)}"
+        case StreamGlobalJoin(left=left, on=on, items=items) as join:
+            by = f"{inputs[0]} with {inputs[1]} on {_items(on)}"
+            yield "left join" if left else "join", ", ".join((by, *clauses(join)))
             yield "select", _items(items)
         case TableTableJoin(mode=mode, items=items):
             yield "join" if mode == "inner" else f"{mode} join", f"{inputs[0]} with {inputs[1]} by their key"

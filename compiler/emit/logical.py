@@ -29,7 +29,7 @@ from vsc.plan import (
     Suppress,
     TableTableJoin,
 )
-from vsc.plan.words import duration, window, within
+from vsc.plan.words import clauses, duration, window, within
 
 __all__ = ["logical"]
 
@@ -138,8 +138,8 @@ def _times(operation: Operation) -> Iterator[str]:
     match operation:
         case Aggregate(window=found, final=final) if found is not None:
             yield window(found) + (", emit final" if final else "")
-        case StreamTableJoin(grace=int() as grace):
-            yield f"grace {duration(grace)}"
+        case StreamTableJoin() | StreamGlobalJoin() as join:
+            yield from clauses(join)
         case Distinct(grace=grace) | StreamStreamJoin(grace=grace) if grace:
             yield f"grace {duration(grace)}"
         case _:

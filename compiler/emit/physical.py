@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vsc.compiler.emit.drawing import Arrow, Box, Drawing, lost_by, sink_lines
-from vsc.plan import Aggregate, Node, Plan, Source, Stage, StreamStreamJoin, StreamTableJoin, Suppress, Window
+from vsc.plan import (
+    Aggregate,
+    Node,
+    Plan,
+    Source,
+    Stage,
+    StreamGlobalJoin,
+    StreamStreamJoin,
+    StreamTableJoin,
+    Suppress,
+    Window,
+)
 from vsc.plan.clocks import node_clocks
-from vsc.plan.words import duration, window, within
+from vsc.plan.words import clauses, duration, window, within
 
 __all__ = ["physical"]
 
@@ -49,8 +60,8 @@ def _lines(node: Node, kind: str) -> Iterator[str]:
             yield window(found) + (", final" if final else "")
         case StreamStreamJoin(grace=grace) as join:
             yield within(join) + (f", grace {duration(grace)}" if grace else "")
-        case StreamTableJoin(grace=int() as grace):
-            yield f"grace {duration(grace)}"
+        case StreamTableJoin() | StreamGlobalJoin() as join:
+            yield from clauses(join)
         case Suppress(wait=wait):
             yield f"wait {duration(wait)}"
         case _:

@@ -127,7 +127,7 @@ def _join(
         left, right = (checked.statuses[table].versioned for table in inputs)
         return (), TableTableJoin(join.mode, left, right, shape.items), inputs
     if form == "stream-global":
-        return (), StreamGlobalJoin(join.mode == "left", shape.on, shape.items), inputs
+        return (), StreamGlobalJoin(join.mode == "left", shape.on, shape.items, _max_age(join)), inputs
     operation = _stream_table_join(checked, join, shape)
     if shape.rekeyed is None:
         return (), operation, inputs
@@ -142,7 +142,11 @@ def _stream_table_join(checked: CheckedTopology, join: syntax.Join, shape: Shape
         assert isinstance(join.grace.duration, syntax.Duration)
         grace = join.grace.duration.milliseconds
     as_of = checked.statuses[join.right.name.text].versioned
-    return StreamTableJoin(join.mode == "left", as_of, grace, shape.items)
+    return StreamTableJoin(join.mode == "left", as_of, grace, shape.items, _max_age(join))
+
+
+def _max_age(join: syntax.Join) -> int | None:
+    return None if join.max_age is None else join.max_age.duration.milliseconds
 
 
 def _line(checked: CheckedTopology, statement: syntax.Statement) -> int:

@@ -69,8 +69,11 @@ def _join(place: WrongPlace) -> Explanation | None:
         return say(
             place, "VSC025", "a statement has one join", "end it with a `select`, and join its node with the next input"
         )
-    if word == "within" and "SELECT" in place.expected:
-        return wrong(place, "`within` comes before `grace`", "write `within DURATION grace DURATION`")
+    if (wrong_order := _join_order(place)) is not None:
+        return wrong_order
+    if word in _AGES and "SELECT" in place.expected:
+        length = place.word_at(place.index + (2 if following in ("age", "=") else 1))
+        return sql(place, "how old a row may be follows `max_age`", f"write {code(f'max_age {length}')}")
     if word == "," and place.word_at(place.index - 2) == "within":
         help = f"write {code(f'within (before = {before}, after = {following})')}"
         return wrong(place, "`within` takes one duration, or two by their names", help)
@@ -79,10 +82,33 @@ def _join(place: WrongPlace) -> Explanation | None:
     return _duration_clause(place)
 
 
+_AGES = ("age", "max", "maxage", "max_lookback", "max_staleness", "tolerance", "ttl")
+"""Other words for how old a row may be that a join finds."""
+_JOIN_ORDER = ("on", "within", "grace", "max_age")
+
+
+def _join_order(place: WrongPlace) -> Explanation | None:
+    """A clause of a join behind one that comes after it."""
+    word = place.word.lower()
+    if "SELECT" not in place.expected or word not in _JOIN_ORDER:
+        return None
+    words = [place.word_at(index) for index in range(operation(place) or place.first, place.index)]
+    if word in words:
+        return say(place, "VSC011", f"a second {code(word)} in one join", "keep one of them")
+    later = next((one for one in _JOIN_ORDER[_JOIN_ORDER.index(word) + 1 :] if one in words), None)
+    if later is None:
+        return None
+    return wrong(place, f"{code(word)} comes before {code(later)}", f"write {code(f'{word} ... {later} ...')}")
+
+
 def _duration_clause(place: WrongPlace) -> Explanation | None:
-    """After ``grace`` or ``within``, where a duration is expected."""
+    """After ``grace``, ``within`` or ``max_age``, where a duration is expected."""
     clause, word = place.word_at(place.index - 1), place.word
-    if "DURATION" not in place.expected or "NAME" in place.expected or clause not in ("grace", "within", "limit"):
+    if (
+        "DURATION" not in place.expected
+        or "NAME" in place.expected
+        or clause not in ("grace", "within", "max_age", "limit")
+    ):
         return None
     following = place.word_at(place.index + 1)
     if word in (";", "select", ","):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.passes.ages import check_ages
 from vsc.compiler.passes.clock import DEFAULT_CLOCK, check_clock
 from vsc.compiler.passes.connectors import Connectors, check_connectors
 from vsc.compiler.passes.constants import check_constants
@@ -93,6 +94,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_constants(topology), *of_clock, *cyclic, *of_kinds, *of_stores, *of_versioning, *of_windows,
         *of_suppress, *of_schemas, *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses, connectors),
+        *check_ages(topology, order, kinds, stores),
         *check_formats(topology, kinds, shapes, stores, connectors),
         *check_histories(topology, shapes, stores, statuses, connectors),
         *check_places(topology, connectors),

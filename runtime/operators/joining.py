@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Item
+from vsc.plan.nodes import StreamGlobalJoin, StreamTableJoin
 from vsc.runtime.metrics import RETENTION_NEEDED
 from vsc.runtime.operators.columns.evaluation import Side
 from vsc.runtime.operators.columns.flow import Flow, chosen
@@ -21,17 +19,20 @@ __all__ = ["Joining"]
 
 
 class Joining:
-    """A stream's join at one node: `left` keeps records without partner, `items` compute the results."""
+    """A stream's join at one node. `as_of`: with the row valid at the record's time, otherwise with the newest."""
 
-    def __init__(self, site: Site, left: bool, as_of: bool, items: Sequence[Item]) -> None:
-        self._site, self._left, self._look_up = site, left, site.look_up(site.node.inputs[1], as_of)
+    def __init__(self, site: Site, operation: StreamTableJoin | StreamGlobalJoin, as_of: bool) -> None:
+        self._site, self._left, self._max_age = site, operation.left, operation.max_age
+        self._look_up = site.look_up(site.node.inputs[1], as_of)
         self._waited = bool(site.node.operation.waits)  # records have waited for the record at whose moment they come
         self._table = site.inputs[1]
-        self._items = site.evaluation(items, 2)
+        self._items = site.evaluation(operation.items, 2)
 
     def joined(self, flow: Flow, asking: Flow) -> Flow:
         """The results of records; `asking` are the same records with the key to look up."""
         rows = self._look_up(asking)
+        if self._max_age is not None:
+            rows = rows.since(flow.time - self._max_age)
         kept = self._site.kept(flow, rows.failed, waited=self._waited)
         self._miss(flow, np.where(kept, rows.missed, 0), rows.needed)
         if not self._left:

@@ -21,7 +21,7 @@ __all__ = ["OPERATOR"]
 class _StreamGlobalJoin(Step):
     def __init__(self, site: Site, operation: StreamGlobalJoin) -> None:
         self._site, self._left, self._on = site, operation.left, site.evaluation(operation.on)
-        self._join = Joining(site, operation.left, False, operation.items)
+        self._join = Joining(site, operation, False)
 
     def process(self, flow: Flow) -> Flow:
         site, flow = self._site, self._site.with_value(flow)

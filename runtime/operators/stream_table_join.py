@@ -24,7 +24,7 @@ __all__ = ["OPERATOR"]
 class _StreamTableJoin(Step):
     def __init__(self, site: Site, operation: StreamTableJoin) -> None:
         self._site = site
-        self._join = Joining(site, operation.left, operation.as_of, operation.items)
+        self._join = Joining(site, operation, operation.as_of)
 
     def process(self, flow: Flow) -> Flow:
         flow = self._site.with_value(flow)

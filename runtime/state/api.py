@@ -61,7 +61,7 @@ class VersionedRecord:
     valid_to: int | None
 
 
-LOOKUP_MISSES: Final = (None, Miss.NO_RECORD, Miss.TOMBSTONE, Miss.OLDER_THAN_RETENTION)
+LOOKUP_MISSES: Final = (None, Miss.NO_RECORD, Miss.TOMBSTONE, Miss.OLDER_THAN_RETENTION, Miss.TOO_OLD)
 """Why look-ups missed, by the numbers that stand for it in columns; 0: found."""
 
 

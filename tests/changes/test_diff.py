@@ -83,6 +83,10 @@ def test_comments_order_and_text_are_no_change() -> None:
             {"store priced#waiting": "limits: grace was 5 minutes, is 1 hour"},
         ),
         (
+            [("grace 5 minutes", "grace 5 minutes max_age 1 day")],
+            {"store priced#waiting": "limits: max_age was none, is 1 day"},
+        ),
+        (
             [("grace = 10 minutes", "grace = 20 minutes")],
             {
                 "store hourly": "limits: grace was 10 minutes, is 20 minutes",
@@ -361,3 +365,12 @@ def test_another_value_of_a_constant_is_shown_where_the_text_is_the_same(was: st
 def test_a_constant_with_the_value_that_was_written_changes_nothing() -> None:
     kept = f"{OF_STREAM} table a = aggregate s group by k select max(v + {{}}) as x;"
     assert verdicts(kept.format("3"), "let c = 3; " + kept.format("c")) == {}
+
+
+def test_the_age_of_a_join_that_keeps_nothing_is_told_by_what_reads_it() -> None:
+    was = OLD.replace(" grace 5 minutes", " max_age 1 hour") + "sink priced to noop ();"
+    told = "limits: `priced`: max_age was 1 hour, is 2 hours"
+    assert verdicts(was, was.replace("max_age 1 hour", "max_age 2 hours")) == {
+        "store totals": told, "store totals#groups": told, "store hourly": told, "store hourly#windows": told,
+        "sink priced to noop": told,
+    }  # fmt: skip

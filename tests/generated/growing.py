@@ -37,7 +37,8 @@ class Sizes:
 @dataclass
 class Growing:
     """The nodes so far, those that are read, and the statements. `keyless`: streams with records that have no key;
-    `held`: nodes whose records time has held back on their way; `wanted`: the one to read, where it can be."""
+    `held`: nodes whose records time has held back on their way; `hiding`: tables whose rows a `suppress` holds back, so
+    that `max_age` may not be able to tell how old they are; `wanted`: the one to read, where it can be."""
 
     rng: random.Random
     sizes: Sizes
@@ -47,6 +48,7 @@ class Growing:
     read: set[str] = field(default_factory=set)
     keyless: set[str] = field(default_factory=set)
     held: set[str] = field(default_factory=set)
+    hiding: set[str] = field(default_factory=set)
     wanted: Shape | None = None
 
     def _of(self, *kinds: str) -> list[Shape]:
@@ -154,6 +156,9 @@ class Growing:
         )
         if waits or node.name in self.held:
             self.held.add(name)
+        hides = any(re.search(rf"\b{one}\b", operation) for one in self.hiding) and "materialize" not in operation
+        if kind == "table" and (hides or operation.startswith("suppress")):
+            self.hiding.add(name)
         self.statements.append(f"{kind} {name} = {operation.strip()};")
         self.nodes.append(Shape(name, kind, key, value, window, history, final))
 

@@ -221,7 +221,8 @@ class _Operations(Growing):
         if table.history is not None and rng.random() < 0.5:
             grace = f" grace {rng.randint(0, min(table.history, 30))} ms"
         items, key, value = self._items(both(stream, table), key)
-        text = f"{self._left()}join {stream.name} as l with {table.name} as r{on}{grace} select {items}"
+        clauses = f"{on}{grace}{self._max_age(table)}"
+        text = f"{self._left()}join {stream.name} as l with {table.name} as r{clauses} select {items}"
         self.read.add(table.name)
         self._add(stream, "stream", text, key, value)
         if self.nodes[-1].name in self.keyless and rng.random() < 0.7:
@@ -254,9 +255,16 @@ class _Operations(Growing):
             return
         on = ", ".join(self._key_values(scope_of(stream, "l"), table.key))
         items, key, value = self._items(both(stream, table), stream.key)
-        text = f"{self._left()}join {stream.name} as l with {table.name} as r on {on} select {items}"
+        clauses = f" on {on}{self._max_age(table)}"
+        text = f"{self._left()}join {stream.name} as l with {table.name} as r{clauses} select {items}"
         self.read.add(table.name)
         self._add(stream, "stream", text, key, value)
+
+    def _max_age(self, table: Shape) -> str:
+        """How old its rows may be, if their times are known."""
+        if table.name in self.hiding or self.rng.random() < 0.6:
+            return ""
+        return f" max_age {self.rng.choice((0, 5, 20, 60))} ms"
 
     def join_by_key(self) -> None:
         """Two tables of one key."""

@@ -117,6 +117,15 @@ def test_a_plan_without_a_clock_is_one_of_before_and_goes_by_records() -> None:
     assert load(_changed("/clock", "records")) == plan
 
 
+def test_a_join_without_max_age_is_written_as_before() -> None:
+    plan = _plan()
+    join = plan.node("j")
+    assert isinstance(join.operation, StreamTableJoin) and "max_age" not in dump(plan)
+    aged = dataclasses.replace(join, operation=dataclasses.replace(join.operation, max_age=7))
+    changed = dataclasses.replace(plan, nodes=tuple(aged if node is join else node for node in plan.nodes))
+    assert '"max_age": 7' in dump(changed) and load(dump(changed)) == changed
+
+
 def test_the_text_is_json_with_the_format_version_first_and_expressions_tagged() -> None:
     text = dump(_plan())
     document = json.loads(text)

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from vsc.changes.fills import Fill, fill_of
+from vsc.changes.lineage import ordered
 from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Meaning, Nodes, limits
 from vsc.changes.sources import place
 from vsc.changes.values import alike, holds
-from vsc.plan import Aggregate, Connector, Node, Plan, Sink, StreamStreamJoin, StreamTableJoin
+from vsc.plan import Aggregate, Connector, Node, Plan, Sink, Source, StreamStreamJoin, StreamTableJoin
 
 __all__ = ["compare"]
 
@@ -67,7 +68,7 @@ def _stores_of(plan: Plan) -> list[_Store]:
 
 
 def _stores(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
-    left = {(store.node.name, store.beside): store for store in _stores_of(old)}
+    left, above = {(store.node.name, store.beside): store for store in _stores_of(old)}, _limits_of_joins(nodes, new)
     for store in _stores_of(new):
         node, before = store.node, nodes.pairs.get(store.node.name)
         was = None if before is None else left.pop((before.name, store.beside), None)
@@ -80,11 +81,24 @@ def _stores(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
             name = _other(was.name, store.name)
             yield Change("store", store.name, Verdict.REBUILD, reason, decided, line, name, other=True)
         else:
-            bounds, at = list(limits(was.node, node, "store")), (node, node.line)
+            read = dict.fromkeys(text for name in node.inputs for text in above[name])
+            bounds, at = [*limits(was.node, node, "store"), *read], (node, node.line)
             change = _judged("store", store.name, was.name, at, _of_rows(nodes, store), bounds)
             yield replace(change, other=not _is_alike(was, store)) if change.verdict is Verdict.REBUILD else change
     for store in left.values():
         yield _gone(nodes, old, new, store)
+
+
+def _limits_of_joins(nodes: Nodes, new: Plan) -> dict[str, tuple[str, ...]]:
+    """By node, the changes of limits that no store upstream has, as joins that keep nothing have no verdict."""
+    found: dict[str, tuple[str, ...]] = {}
+    for node in ordered(new):
+        keeps = node.store is not None or node.operation.keeps is not None or isinstance(node.operation, Source)
+        before = nodes.pairs.get(node.name)
+        own = () if before is None else (f"`{node.owner}`: {text}" for text in limits(before, node, "store"))
+        read = (text for name in node.inputs for text in found[name])
+        found[node.name] = () if keeps else tuple(dict.fromkeys((*read, *own)))
+    return found
 
 
 def _is_alike(was: _Store, now: _Store) -> bool:
@@ -178,7 +192,7 @@ def _goes_on(nodes: Nodes, table: Node) -> bool:
 
 
 def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
-    pairs = _paired_sinks(nodes, old, new)
+    pairs, above = _paired_sinks(nodes, old, new), _limits_of_joins(nodes, new)
     for sink in new.sinks:
         node, was = new.node(sink.node), pairs.get(sink.id)
         before = nodes.pairs.get(sink.node)
@@ -191,6 +205,7 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
             yield Change("sink", _named(sink), Verdict.REBUILD, reason, sink.node, sink.line)
         else:
             changed = [f"{name} was {a}, is {b}" for name, a, b in _options(was.connector, sink.connector)]
+            changed += above[sink.node]
             yield _judged("sink", _named(sink), _named(was), (node, sink.line), nodes.meanings[node.name], changed)
     kept = {sink.id for sink in pairs.values()}
     for sink in (one for one in old.sinks if one.id not in kept):

@@ -45,7 +45,11 @@ _TAGS: dict[type, tuple[str, str]] = {
     exprs.Call: ("function", "call"),
 }
 # The fields that came later. Plans that do not use them are what they were: in checkpoints, to an older vsc, in hashes.
-_LEFT_OUT: dict[type, frozenset[str]] = {nodes.Plan: frozenset({"clock", "clock_implied"})}
+_LEFT_OUT: dict[type, frozenset[str]] = {
+    nodes.Plan: frozenset({"clock", "clock_implied"}),
+    nodes.StreamTableJoin: frozenset({"max_age"}),
+    nodes.StreamGlobalJoin: frozenset({"max_age"}),
+}
 _BY_TAG = {tag: cls for cls, (_, tag) in _TAGS.items()}
 _OPERATIONS: dict[str, type] = {cls.__dataclass_fields__["op"].default: cls for cls in get_args(nodes.Operation)}
 

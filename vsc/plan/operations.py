@@ -141,7 +141,8 @@ class StreamTableJoin(Facts):
 
     `left`: a record without a partner is kept, also one without a key (D26). `as_of`: joins with the row valid at the
     record's time instead of the newest. `grace`: how long in ms a record waits before it is joined (KIP-923), or None;
-    one without a key does not wait. `items` see the stream's record as input 0 and the table's row as input 1. Without
+    one without a key does not wait. `max_age`: a row that became valid more than this many ms before the record's time
+    counts as not found, or None. `items` see the stream's record as input 0 and the table's row as input 1. Without
     a partner, every column of input 1 is null, its key included. The result's key is the stream's key, under the names
     of the node's schema.
     """
@@ -152,12 +153,13 @@ class StreamTableJoin(Facts):
     of_both = ("items",)
     fits = value_of_items
     kept = "input"
-    limits = ("grace",)
+    limits = ("grace", "max_age")
 
     left: bool
     as_of: bool
     grace: int | None
     items: tuple[Item, ...]
+    max_age: int | None = None
     op: Choice["stream_table_join"] = "stream_table_join"
 
     @property
@@ -287,6 +289,7 @@ class StreamGlobalJoin(Facts):
 
     The inputs are (stream, global table); `on` sees the stream's record, `items` see both. The result keeps the
     stream's key. If `on` gives a null, an inner join drops the record, and a left join keeps it without a partner.
+    `max_age`: as in `StreamTableJoin`, by the newest row's own time.
     """
 
     by_key = False
@@ -296,10 +299,12 @@ class StreamGlobalJoin(Facts):
     of_first = ("on",)
     of_both = ("items",)
     fits = value_of_items
+    limits = ("max_age",)
 
     left: bool
     on: tuple[Item, ...]
     items: tuple[Item, ...]
+    max_age: int | None = None
     op: Choice["stream_global_join"] = "stream_global_join"
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from vsc.plan import StreamStreamJoin, Window
+from vsc.plan import StreamGlobalJoin, StreamStreamJoin, StreamTableJoin, Window
 
-__all__ = ["article", "bytes_text", "counted", "duration", "rounded_duration", "window", "within"]
+__all__ = ["article", "bytes_text", "clauses", "counted", "duration", "rounded_duration", "window", "within"]
 
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
 
@@ -24,6 +24,13 @@ def bytes_text(n: int) -> str:
         size /= 1024
         units.pop()
     return f"{f'{size:.1f}'.removesuffix('.0')} {units[-1]}"
+
+
+def clauses(join: StreamTableJoin | StreamGlobalJoin) -> tuple[str, ...]:
+    """The clauses of a stream's join, as the language writes them: ``grace 5 minutes``, ``max_age 1 hour``."""
+    grace = join.grace if isinstance(join, StreamTableJoin) else None
+    given = (("grace", grace), ("max_age", join.max_age))
+    return tuple(f"{word} {duration(length)}" for word, length in given if length is not None)
 
 
 def counted(n: int, noun: str) -> str:

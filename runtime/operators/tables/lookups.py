@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,11 @@ from vsc.runtime.operators.columns.flow import Flow, blanked
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.api import LOOKUP_MISSES
 
-__all__ = ["NO_RECORD", "TOMBSTONE", "TOO_OLD", "Lookup", "Reasons", "TableRows", "missing"]
+__all__ = ["NO_RECORD", "OLDER_THAN_RETENTION", "TOMBSTONE", "Lookup", "Reasons", "TableRows", "missing"]
 
-NO_RECORD, TOMBSTONE, TOO_OLD = (
-    LOOKUP_MISSES.index(why) for why in (Missed.NO_RECORD, Missed.TOMBSTONE, Missed.OLDER_THAN_RETENTION)
+NO_RECORD, TOMBSTONE, OLDER_THAN_RETENTION, _TOO_OLD = (
+    LOOKUP_MISSES.index(why)
+    for why in (Missed.NO_RECORD, Missed.TOMBSTONE, Missed.OLDER_THAN_RETENTION, Missed.TOO_OLD)
 )
 
 Reasons = npt.NDArray[np.uint8]
@@ -51,6 +52,12 @@ class TableRows:
     def of(present: Mask, time: Int64s, values: tuple[pa.Array, ...], failed: Failed | None = None) -> TableRows:
         """Rows for readers that do not need to know why a row is missing."""
         return TableRows(np.where(present, 0, NO_RECORD).astype(np.uint8), time, values, failed or {})
+
+    def since(self, limit: Int64s) -> TableRows:
+        """The rows that are valid from `limit` on or from later; the others are too old, as if they did not exist."""
+        old = self.present & (self.time < limit)
+        missed = np.where(old, _TOO_OLD, self.missed).astype(np.uint8)
+        return replace(self, missed=missed, values=blanked(self.values, ~old))
 
     def select(self, mask: Mask) -> TableRows:
         """The rows of the records where `mask` is true."""

@@ -18,7 +18,7 @@ from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Moments, arrivals
 from vsc.runtime.operators.layout import store_prefix
-from vsc.runtime.operators.tables.lookups import NO_RECORD, TOMBSTONE, TOO_OLD, Reasons, TableRows
+from vsc.runtime.operators.tables.lookups import NO_RECORD, OLDER_THAN_RETENTION, TOMBSTONE, Reasons, TableRows
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.tables.search import Timeline, latest_before
 from vsc.runtime.records import Int64s, Mask
@@ -288,7 +288,7 @@ class VersionedColumns(TableColumns):
         known, newest = timeline.newest_time(flow.key[old], now[old])
         served = known & (newest <= flow.time[old]) & (missed[old] != NO_RECORD)
         unserved = old[~served]
-        missed[unserved] = TOO_OLD
+        missed[unserved] = OLDER_THAN_RETENTION
         return int((clock[unserved] - flow.time[unserved]).max()) if len(unserved) else -1
 
 

@@ -105,8 +105,8 @@ def _stream_table_join(parts: Parts, node: Node, operation: StreamTableJoin, for
     stream, table = (parts.nodes[name] for name in node.inputs)
     values = expressions.items(node.owner, operation.items, [stream.schema, table.schema])
     join = stream_table_join.StreamTableJoin(
-        node.owner, operation.left, operation.as_of, asked(parts, node, table.name), parts.behind(table.name),
-        values, parts.context, forward,
+        node.owner, operation.left, operation.as_of, operation.max_age, asked(parts, node, table.name),
+        parts.behind(table.name), values, parts.context, forward,
     )  # fmt: skip
     if operation.grace is None:
         return join.process
@@ -130,7 +130,7 @@ def _stream_global_join(
 ) -> RecordConsumer:
     stream, table = (parts.nodes[name].schema for name in node.inputs)
     return stream_global_join.StreamGlobalJoin(
-        node.owner, operation.left, expressions.items(node.owner, operation.on, [stream]),
+        node.owner, operation.left, expressions.items(node.owner, operation.on, [stream]), operation.max_age,
         asked(parts, node, node.inputs[1]), expressions.items(node.owner, operation.items, [stream, table]),
         parts.context, forward,
     ).process  # fmt: skip

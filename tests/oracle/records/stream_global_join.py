@@ -16,15 +16,17 @@ __all__ = ["StreamGlobalJoin"]
 
 class StreamGlobalJoin:
     """`on` computes the table's key; a null in it has no partner: a left join keeps the record, an inner one drops
-    and counts it. A record without value is dropped and counted (D14)."""
+    and counts it. A record without value is dropped and counted (D14). A row that is older than the record by more than
+    `max_age` is not found."""
 
-    __slots__ = ("_context", "_forward", "_get", "_left", "_name", "_on", "_values")
+    __slots__ = ("_context", "_forward", "_get", "_left", "_max_age", "_name", "_on", "_values")
 
     def __init__(
         self,
         name: str,
         left: bool,
         on: Values,
+        max_age: int | None,
         get: Getter,
         values: Values,
         context: Context,
@@ -33,6 +35,7 @@ class StreamGlobalJoin:
         self._name = name
         self._left = left
         self._on = on
+        self._max_age = max_age
         self._get = get
         self._values = values
         self._context = context
@@ -60,6 +63,8 @@ class StreamGlobalJoin:
                 return None
             return self._values(row, None, time, None)
         found = self._get(wanted, None)
+        if self._max_age is not None and isinstance(found, tuple) and time - found[1] > self._max_age:
+            found = Missed.TOO_OLD
         if not isinstance(found, Missed):
             return self._values(row, wanted + found[0], time, found[1])
         self._context.metrics.count(self._name, Group.MISSED_LOOKUPS, found)

@@ -19,16 +19,18 @@ class StreamTableJoin:
     """Joins each record at once; see `grace` for the one that waits.
 
     `store` is the table's own or the one behind its filters and maps: its stream time tells by how much a look-up was
-    too old; None where there is no such store, and nothing is read as of a time. `as_of` False: the newest row.
+    too old; None where there is no such store, and nothing is read as of a time. `as_of` False: the newest row. A row
+    that is older than the record by more than `max_age` is not found.
     """
 
-    __slots__ = ("_as_of", "_context", "_forward", "_get", "_left", "_name", "_store", "_values")
+    __slots__ = ("_as_of", "_context", "_forward", "_get", "_left", "_max_age", "_name", "_store", "_values")
 
     def __init__(
         self,
         name: str,
         left: bool,
         as_of: bool,
+        max_age: int | None,
         get: Getter,
         store: TableStore | None,
         values: Values,
@@ -38,6 +40,7 @@ class StreamTableJoin:
         self._name = name
         self._left = left
         self._as_of = as_of
+        self._max_age = max_age
         self._get = get
         self._store = store
         self._values = values
@@ -64,6 +67,8 @@ class StreamTableJoin:
         """Looks up the partner and sends on the result: with the record's own key and time."""
         try:
             found = None if None in key else self._get(key, time if self._as_of else None)
+            if self._max_age is not None and isinstance(found, tuple) and time - found[1] > self._max_age:
+                found = Missed.TOO_OLD
             if found is None:
                 result = self._values(key + value, None, time, None)
             elif isinstance(found, Missed):

@@ -79,6 +79,86 @@ def test_an_inner_join_counts_its_misses_too() -> None:
         assert missed(driver) == {"j": {"no_record": 1}}
 
 
+AGES = [
+    # (versions or rows of t, record's time, max_age, what is found)
+    ([("x", 10)], 20, 10, "x"),
+    ([("x", 10)], 21, 10, None),
+    ([("x", 10)], 10, 0, "x"),
+    ([("x", 10)], 11, 0, None),
+    ([("x", 10), ("y", 30)], 30, 0, "y"),
+]
+
+
+@pytest.mark.parametrize(("store", "grace"), [(VERSIONED, ""), (VERSIONED, "grace 3 ms"), (UNVERSIONED, "")])
+@pytest.mark.parametrize(("rows", "at", "max_age", "found"), AGES)
+def test_a_row_may_be_as_old_as_max_age(
+    store: str, grace: str, rows: list[tuple[str, int]], at: int, max_age: int, found: str | None
+) -> None:
+    for how in ("join", "left join"):
+        text = STREAM + store + JOIN.format(how=how, grace=f"{grace} max_age {max_age} ms")
+        with TopologyTestDriver(text) as driver:
+            for value, time in rows:
+                put(driver, "t", "a", value, time)
+            put(driver, "s", "a", "1", at)
+            driver.drain()
+            kept = found is not None or how == "left join"
+            assert values(driver, "j") == ([(f"1-{found or 'null'}", at)] if kept else [])
+            assert missed(driver) == ({} if found else {"j": {"too_old": 1}})
+
+
+@pytest.mark.parametrize(("store", "found"), [(VERSIONED, "1-null"), (UNVERSIONED, "1-y")])
+def test_only_the_row_that_is_found_is_judged_by_its_age(store: str, found: str) -> None:
+    text = STREAM + store + JOIN.format(how="left join", grace="max_age 5 ms")
+    with TopologyTestDriver(text) as driver:
+        put(driver, "t", "a", "x", 10)
+        put(driver, "t", "a", "y", 30)
+        put(driver, "s", "a", "1", 20)  # an unversioned table has but the row of 30, which is later
+        assert values(driver, "j") == [(found, 20)]
+
+
+def test_why_nothing_is_there_comes_before_how_old_it_is() -> None:
+    text = STREAM + VERSIONED + JOIN.format(how="left join", grace="max_age 5 ms")
+    with TopologyTestDriver(text) as driver:
+        put(driver, "t", "a", "x", 10)
+        put(driver, "t", "a", None, 12)
+        put(driver, "s", "a", "1", 100)
+        put(driver, "s", "b", "1", 100)
+        assert missed(driver) == {"j": {"tombstone": 1, "no_record": 1}}
+
+
+def test_a_row_that_is_too_old_has_no_event_time_and_no_key() -> None:
+    items = "t.k as tk, t.v as tv, event_time(t) as since"
+    with TopologyTestDriver(
+        STREAM + VERSIONED + f"stream j = left join s with t max_age 5 ms select {items};"
+    ) as driver:
+        put(driver, "t", "a", "x", 10)
+        put(driver, "s", "a", "1", 16)
+        assert [record.value for record in driver.read("j")] == [{"tk": None, "tv": None, "since": None}]
+
+
+def test_what_was_too_old_is_kept_by_a_sink_of_what_was_missed() -> None:
+    text = STREAM + VERSIONED + JOIN.format(how="join", grace="max_age 5 ms") + "sink missed to memory ();"
+    with TopologyTestDriver(text) as driver:
+        put(driver, "t", "a", "x", 10)
+        put(driver, "s", "a", "1", 16)
+        [letter] = driver.read("missed")
+        assert letter.value is not None and letter.value["reason"] == "too_old"
+
+
+def test_a_row_of_a_global_table_has_the_age_of_its_own_time() -> None:
+    text = (
+        STREAM
+        + "global table t (k string, v string) from memory () key k;"
+        + "stream j = left join s with t on s.v max_age 5 ms select t.v as w;"
+    )
+    with TopologyTestDriver(text) as driver:
+        put(driver, "t", "a", "x", 10)
+        for time in (9, 15, 16):
+            put(driver, "s", "k", "a", time)
+        assert values(driver, "j") == [("x", 9), ("x", 15), (None, 16)]
+        assert missed(driver) == {"j": {"too_old": 1}}
+
+
 def test_event_times_of_both_sides() -> None:
     text = STREAM + VERSIONED + "stream j = left join s with t select event_time() as at, event_time(t) as since;"
     with TopologyTestDriver(text) as driver:
