@@ -149,4 +149,6 @@ def test_stopped_killed_restored_and_run_to_the_end(tmp_path: Path) -> None:
     assert shown[-1]["held"] == 0
     assert shown[-1]["batches"] <= FILES + 2 - done  # a file each, the one that came later and the drain; none twice
     assert [e["input_rows"] for e in shown[-3:-1]] == [7, 0]
+    first, *quiet, drain, _ = (e["restored"] for e in shown)
+    assert first > 0 and drain > 0 and quiet and not any(quiet)  # a run, and that of --drain, begin with empty disks
     assert all(e["duration_ms"] > 0 and e["state_rows"] > 0 and e["state_bytes"] > 0 for e in shown[:-1])
