@@ -466,8 +466,9 @@ class ToStream(Facts):
 
 @record
 class Join(Facts):
-    """``[left|outer] join A with B [on ...] [within ...] [grace ...] [max_age ...] select ITEMS [MATERIALIZE]``: every
-    join."""
+    """``[left|outer] join A with B [on ...] [within ...] [grace ...] [strictly before] [max_age ...] [drop
+    older_than_retention] select ITEMS [MATERIALIZE]``: every join. A clause without a value is the place where it is.
+    """
 
     word = "join"
 
@@ -477,7 +478,9 @@ class Join(Facts):
     on: tuple[KeyItem, ...]
     within: Within | None
     grace: Grace | None
+    strictly_before: Span | None
     max_age: MaxAge | None
+    drop_older: Span | None
     items: tuple[Item, ...]
     materialize: MaterializeClause | None
     span: Span

@@ -128,6 +128,7 @@ _VERSIONING = {
     "VSC304": "`grace` longer than the table's history retention",
     "VSC305": "wrong settings of a versioned store",
     "VSC306": "a versioned windowed table",
+    "VSC307": "a clause about history on a join with an unversioned table",
     "VSC308": "`max_age` of rows whose times are not known",
 }
 

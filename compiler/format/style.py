@@ -16,7 +16,9 @@ __all__ = ["WIDTH", "render_file"]
 WIDTH = 100
 
 _CLAUSES = (
-    frozenset({"from", "key", "timestamp", "delete", "where", "grace", "max_age", "select", "materialize"}),
+    frozenset(
+        {"from", "key", "timestamp", "delete", "where", "grace", "strictly", "max_age", "drop", "select", "materialize"}
+    ),
     frozenset({"with", "on", "by", "group", "window", "within", "until"}),
     frozenset({"emit"}),
 )

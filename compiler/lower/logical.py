@@ -142,7 +142,10 @@ def _stream_table_join(checked: CheckedTopology, join: syntax.Join, shape: Shape
         assert isinstance(join.grace.duration, syntax.Duration)
         grace = join.grace.duration.milliseconds
     as_of = checked.statuses[join.right.name.text].versioned
-    return StreamTableJoin(join.mode == "left", as_of, grace, shape.items, _max_age(join))
+    return StreamTableJoin(
+        join.mode == "left", as_of, grace, shape.items, _max_age(join), join.strictly_before is not None,
+        join.drop_older is not None,
+    )  # fmt: skip
 
 
 def _max_age(join: syntax.Join) -> int | None:

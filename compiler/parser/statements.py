@@ -247,6 +247,12 @@ class StatementBuilder(ExpressionBuilder):
     def _on_grace(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.Grace:
         return syntax.Grace(self._duration(duration), span)
 
+    def _on_strictly_before(self, span: Span) -> Span:
+        return span
+
+    def _on_drop_older(self, span: Span) -> Span:
+        return span
+
     def _on_max_age(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.MaxAge:
         return syntax.MaxAge(self._duration(duration), span)
 
@@ -313,13 +319,18 @@ class StatementBuilder(ExpressionBuilder):
         on: tuple[syntax.KeyItem, ...] | None,
         within: syntax.Within | None,
         grace: syntax.Grace | None,
+        strictly_before: Span | None,
         max_age: syntax.MaxAge | None,
+        drop_older: Span | None,
         items: tuple[syntax.Item, ...],
         clause: syntax.MaterializeClause | None,
     ) -> syntax.Join:
         for key in on or ():
             self._check_on(key, left, right)
-        return syntax.Join(mode[0], left, right, on or (), within, grace, max_age, items, clause, span, mode[1])
+        return syntax.Join(
+            mode[0], left, right, on or (), within, grace, strictly_before, max_age, drop_older, items, clause, span,
+            mode[1],
+        )  # fmt: skip
 
     def _check_on(self, key: syntax.KeyItem, left: syntax.Input, right: syntax.Input) -> None:
         """Refuses SQL's ``on a.x = b.x``. In this language the right side is always the table's key."""

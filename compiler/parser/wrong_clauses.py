@@ -71,6 +71,8 @@ def _join(place: WrongPlace) -> Explanation | None:
         )
     if (wrong_order := _join_order(place)) is not None:
         return wrong_order
+    if before in ("strictly", "drop", "older") or (word in ("before", "older") and "SELECT" in place.expected):
+        return _without_value(place, word, before)
     if word in _AGES and "SELECT" in place.expected:
         length = place.word_at(place.index + (2 if following in ("age", "=") else 1))
         return sql(place, "how old a row may be follows `max_age`", f"write {code(f'max_age {length}')}")
@@ -82,9 +84,21 @@ def _join(place: WrongPlace) -> Explanation | None:
     return _duration_clause(place)
 
 
+def _without_value(place: WrongPlace, word: str, before: str) -> Explanation | None:
+    """Half of ``strictly before`` or of ``drop older_than_retention``, or other words for them."""
+    if "BEFORE" in place.expected or word == "before":
+        return wrong(place, "earlier rows only is `strictly before`", "write `strictly before`")
+    if "OLDER_THAN_RETENTION" in place.expected or word == "older":
+        message = "a `left join` can drop the records that are older than the table's history"
+        return wrong(place, message, "write `drop older_than_retention`")
+    return None
+
+
 _AGES = ("age", "max", "maxage", "max_lookback", "max_staleness", "tolerance", "ttl")
 """Other words for how old a row may be that a join finds."""
-_JOIN_ORDER = ("on", "within", "grace", "max_age")
+_JOIN_ORDER = ("on", "within", "grace", "strictly", "max_age", "drop")
+_FULL = {"strictly": "strictly before", "drop": "drop older_than_retention"}
+"""Clauses of more than their first word."""
 
 
 def _join_order(place: WrongPlace) -> Explanation | None:
@@ -98,7 +112,8 @@ def _join_order(place: WrongPlace) -> Explanation | None:
     later = next((one for one in _JOIN_ORDER[_JOIN_ORDER.index(word) + 1 :] if one in words), None)
     if later is None:
         return None
-    return wrong(place, f"{code(word)} comes before {code(later)}", f"write {code(f'{word} ... {later} ...')}")
+    first, second = (code(_FULL.get(one, one)) for one in (word, later))
+    return wrong(place, f"{first} comes before {second}", f"write {first}, then {second}")
 
 
 def _duration_clause(place: WrongPlace) -> Explanation | None:

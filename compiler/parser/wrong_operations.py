@@ -31,8 +31,8 @@ _FORMS = {
     "merge": "merge STREAM, STREAM, ...",
     "to_table": "to_table STREAM [delete when CONDITION] [materialize ...]",
     "to_stream": "to_stream TABLE",
-    "join": "join INPUT with INPUT [on EXPRESSION, ...] [within DURATION] [grace DURATION] [max_age DURATION] "
-    "select ...",
+    "join": "join INPUT with INPUT [on EXPRESSION, ...] [within DURATION] [grace DURATION] "
+    "[strictly before] [max_age DURATION] [drop older_than_retention] select ...",
     "aggregate": "aggregate INPUT group by EXPRESSION, ... [window KIND (...)] select ...",
     "suppress": "suppress TABLE until window closes",
     "materialize": "materialize TABLE [as STORE] [versioned (...)]",
@@ -225,7 +225,10 @@ def _late(place: WrongPlace) -> Explanation | None:
             "`emit` comes after the window, before `select`",
             f"write {code(f'window ... (...) {text(place, place.index, place.index + 1)} select ...')}",
         )
-    if word in ("on", "grace", "max_age", "with", "within") and _word(place, operation(place) or 0) == "join":
+    if (
+        word in ("on", "grace", "strictly", "max_age", "drop", "with", "within")
+        and _word(place, operation(place) or 0) == "join"
+    ):
         return wrong(
             place, f"{code(word)} comes before `select`", f"write {code(f'{body(place, place.index)} select ...')}"
         )

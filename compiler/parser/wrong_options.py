@@ -22,7 +22,7 @@ _FIRST = {"topology": "clock", "tumbling": "size", "hopping": "size", "sliding":
           "versioned": "retention", **{kind: facts.main for kind, facts in FACTS.items() if facts.main}}  # fmt: skip
 """The option that a value without a name most likely is, by what the options belong to."""
 _LITERALS = ("STRING", "DURATION", "INTEGER", "DECIMAL", "VARIABLE")
-_ENDS = ("select", "emit", "key", "timestamp", "from", "delete", "materialize", "grace", "max_age")
+_ENDS = ("select", "emit", "key", "timestamp", "from", "delete", "materialize", "grace", "strictly", "max_age", "drop")
 
 
 def wrong_options(place: WrongPlace) -> Explanation | None:

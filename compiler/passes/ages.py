@@ -1,4 +1,4 @@
-"""How old a row may be that a join of a stream finds: a length that is possible, of rows whose times are known."""
+"""How old a row may be that a join of a stream finds, and which clauses about it a join can have."""
 
 from __future__ import annotations
 
@@ -14,32 +14,51 @@ from vsc.compiler.topology import Topology
 
 __all__ = ["check_ages"]
 
+_WITH: dict[JoinForm, str] = {
+    "table-table": "of two tables", "stream-stream": "of two streams", "stream-global": "with a global table",
+}  # fmt: skip
 _NOT_FOR: dict[JoinForm, str] = {
-    "table-table": "tables has no `max_age`: its rows stay until they change",
-    "stream-stream": "streams has no `max_age`: `within` says how far apart records may be",
-}
+    "table-table": "it joins the newest rows", "stream-stream": "`within` says how far apart records may be",
+}  # fmt: skip
 
 
 def check_ages(topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores) -> tuple[Finding, ...]:
-    """Joins whose `max_age` is too long, does not apply, or is of rows that a `suppress` hides (VSC308)."""
+    """Joins with clauses that do not apply to them, or with a `max_age` that nothing can have, or of rows that a
+    `suppress` hides (VSC308)."""
     found: list[Finding] = []
     for name in order:
         declaration = topology.nodes[name]
         if isinstance(declaration, syntax.DerivedDecl) and isinstance(declaration.operation, syntax.Join):
             join = declaration.operation
-            if join.max_age is not None and (form := join_form(kinds, join)) is not None:
-                found.extend(_max_age(topology, stores, join, form, join.max_age))
+            form = join_form(kinds, join)
+            found.extend(_misplaced(join, form))
+            if join.max_age is not None and form in ("stream-table", "stream-global"):
+                found.extend(_max_age(topology, stores, join, join.max_age))
     return tuple(found)
 
 
-def _max_age(
-    topology: Topology, stores: Stores, join: syntax.Join, form: JoinForm, max_age: syntax.MaxAge
-) -> Iterator[Finding]:
-    if form in _NOT_FOR:
-        yield Finding("VSC109", max_age.span, f"a join of two {_NOT_FOR[form]}", (), "remove the `max_age` clause")
-        return
+def _misplaced(join: syntax.Join, form: JoinForm | None) -> Iterator[Finding]:
+    """The clauses that a join of this form does not have."""
+    written = (
+        ("strictly before", join.strictly_before, True),
+        ("max_age", None if join.max_age is None else join.max_age.span, False),
+        ("drop older_than_retention", join.drop_older, True),
+    )
+    for word, span, of_history in written:
+        if span is not None and form is not None and (of_history or form in _NOT_FOR) and form != "stream-table":
+            message = f"a join {_WITH[form]} has no {code(word)}: {_NOT_FOR.get(form, 'that keeps no history')}"
+            yield Finding("VSC109", span, message, (), f"remove the {code(word)} clause")
+    if join.drop_older is not None and form == "stream-table" and join.mode == "inner":
+        message = "a `join` drops every record that finds no row: `drop older_than_retention` is of a `left join`"
+        yield Finding("VSC109", join.drop_older, message, (), "remove the clause, or write `left join`")
+
+
+def _max_age(topology: Topology, stores: Stores, join: syntax.Join, max_age: syntax.MaxAge) -> Iterator[Finding]:
     if (wrong := too_long(max_age.duration, "VSC125")) is not None:
         yield wrong
+    if join.strictly_before is not None and not max_age.duration.milliseconds:
+        message = "nothing is ever found: a row that is valid strictly before the record is older than `max_age 0 ms`"
+        yield Finding("VSC125", max_age.span, message, (), "make `max_age` longer, or remove `strictly before`")
     table = join.right.name.text
     hiding = _hiding(topology, stores, table)
     if hiding is None:

@@ -1,7 +1,7 @@
 """Whether each table is versioned, why, and which node decided it.
 
 A table is versioned if its own store is; or if it has no store, is stateless, and comes from a versioned table. What
-depends on this is refused or warned about here: VSC301 to 303, 306, 311, 312.
+depends on this is refused or warned about here: VSC301 to 303, 306, 307, 311, 312.
 """
 
 from __future__ import annotations
@@ -134,11 +134,10 @@ def _refused(
             status = statuses.get(read.name.text)
             if status is not None and status.versioned:
                 yield _suppressed(topology, read, stores, statuses, status)
-        case syntax.Join(grace=grace, right=right) if grace is not None:
+        case syntax.Join(right=right) as join if join_form(kinds, join) == "stream-table":
             status = statuses.get(right.name.text)
-            stream_table = join_form(kinds, declaration.operation) == "stream-table"
-            if stream_table and status is not None and not status.versioned:
-                yield _grace_unversioned(topology, declaration.operation, stores, statuses, status)
+            if status is not None and not status.versioned:
+                yield from _of_history(topology, join, stores, statuses, status)
         case _:
             return
 
@@ -153,16 +152,25 @@ def _suppressed(topology: Topology, read: syntax.Input, stores: Stores, statuses
     )  # fmt: skip
 
 
-def _grace_unversioned(
+def _of_history(
     topology: Topology, join: syntax.Join, stores: Stores, statuses: Statuses, status: Status
-) -> Finding:
-    assert join.grace is not None
-    table, decider = join.right.name.text, status.decided_by
+) -> Iterator[Finding]:
+    """The first clause of a join with an unversioned table that needs a history."""
+    table, decider = join.right.name.text, code(named(status.decided_by))
     labels = (_decided_label(topology, stores, statuses, status), *way_labels(topology, table, status))
-    return Finding(
-        "VSC303", join.grace.span, f"`grace` needs a versioned table, but `{table}` is unversioned", labels,
-        f"materialize {code(named(decider))} versioned, with a `retention` of at least this grace, or remove `grace`",
-    )  # fmt: skip
+    if join.grace is not None:
+        yield Finding(
+            "VSC303", join.grace.span, f"`grace` needs a versioned table, but `{table}` is unversioned", labels,
+            f"materialize {decider} versioned, with a `retention` of at least this grace, or remove `grace`",
+        )  # fmt: skip
+        return
+    for word, span in (("strictly before", join.strictly_before), ("drop older_than_retention", join.drop_older)):
+        if span is not None:
+            yield Finding(
+                "VSC307", span, f"{code(word)} needs a versioned table, but `{table}` is unversioned", labels,
+                f"materialize {decider} versioned, as in `materialize versioned (retention = 7 days)`, or remove it",
+            )  # fmt: skip
+            return
 
 
 def _window_labels(topology: Topology, name: str) -> tuple[Label, ...]:

@@ -23,13 +23,14 @@ class Joining:
 
     def __init__(self, site: Site, operation: StreamTableJoin | StreamGlobalJoin, as_of: bool) -> None:
         self._site, self._left, self._max_age = site, operation.left, operation.max_age
+        self._drops_older = isinstance(operation, StreamTableJoin) and operation.drop_older
         self._look_up = site.look_up(site.node.inputs[1], as_of)
         self._waited = bool(site.node.operation.waits)  # records have waited for the record at whose moment they come
         self._table = site.inputs[1]
         self._items = site.evaluation(operation.items, 2)
 
     def joined(self, flow: Flow, asking: Flow) -> Flow:
-        """The results of records; `asking` are the same records with the key to look up."""
+        """The results of records; `asking` are the same records with the key and the time to look up."""
         rows = self._look_up(asking)
         if self._max_age is not None:
             rows = rows.since(flow.time - self._max_age)
@@ -37,6 +38,8 @@ class Joining:
         self._miss(flow, np.where(kept, rows.missed, 0), rows.needed)
         if not self._left:
             kept &= rows.present
+        elif self._drops_older:
+            kept &= ~rows.forgotten
         flow, rows = flow.select(kept), rows.select(kept)
         return self._made(flow, chosen(asking.keys, kept), rows)
 

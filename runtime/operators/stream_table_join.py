@@ -7,6 +7,8 @@ and finds nothing there (D26).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from vsc.plan.nodes import StreamTableJoin
 from vsc.runtime.expressions import null_rows
 from vsc.runtime.operators.columns.flow import Flow
@@ -25,12 +27,14 @@ class _StreamTableJoin(Step):
     def __init__(self, site: Site, operation: StreamTableJoin) -> None:
         self._site = site
         self._join = Joining(site, operation, operation.as_of)
+        self._before = int(operation.strictly_before)  # times are whole milliseconds
 
     def process(self, flow: Flow) -> Flow:
         flow = self._site.with_value(flow)
         keyless = null_rows(flow.keys, len(flow))
         asking = flow.select(~keyless)
-        return self._join.with_alone(self._join.joined(asking, asking), flow, flow.keys, keyless)
+        joined = self._join.joined(asking, replace(asking, time=asking.time - self._before))
+        return self._join.with_alone(joined, flow, flow.keys, keyless)
 
     def waiting(self) -> list[tuple[int, Buffered]]:
         """Takes out what a former `grace` has left."""

@@ -374,3 +374,18 @@ def test_the_age_of_a_join_that_keeps_nothing_is_told_by_what_reads_it() -> None
         "store totals": told, "store totals#groups": told, "store hourly": told, "store hourly#windows": told,
         "sink priced to noop": told,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("clause", "reason", "windows"),
+    [
+        ("strictly before",
+         "it was a join with the row valid at its time, is a join with the row valid before its time", False),
+        ("drop older_than_retention",
+         "it was with the records older than the history, is without the records older than the history", True),
+    ],
+)  # fmt: skip
+def test_which_rows_a_join_takes_is_another_meaning(clause: str, reason: str, windows: bool) -> None:
+    found = changed(("grace 5 minutes", f"grace 5 minutes {clause}"))
+    assert found["store totals"] == f"rebuild: `priced`: {reason}"
+    assert ("store hourly" in found) is windows  # its rows are counted, whatever the join has found for them

@@ -26,11 +26,11 @@ def test_every_topology_compiles_and_all_of_the_language_comes_up() -> None:
             window = getattr(node.operation, "window", None)
             seen[f"{window.kind}, final {node.operation.final}" if window else "none"] += 1  # type: ignore[union-attr]
             seen["versioned" if node.status and node.status.versioned else "unversioned"] += 1
-            for clause in ("grace", "max_age"):
-                seen[clause] += getattr(node.operation, clause, None) is not None
+            for clause in ("grace", "max_age", "strictly_before", "drop_older"):
+                seen[clause] += getattr(node.operation, clause, None) not in (None, False)
     rare = {name: count for name, count in seen.items() if count < 3}
     assert not rare
-    assert len(seen) == 18 + 8 + 2 + 2 + 3, sorted(seen)
+    assert len(seen) == 18 + 8 + 2 + 2 + 5, sorted(seen)
 
 
 def test_the_same_seed_gives_the_same() -> None:

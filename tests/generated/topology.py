@@ -221,8 +221,11 @@ class _Operations(Growing):
         if table.history is not None and rng.random() < 0.5:
             grace = f" grace {rng.randint(0, min(table.history, 30))} ms"
         items, key, value = self._items(both(stream, table), key)
-        clauses = f"{on}{grace}{self._max_age(table)}"
-        text = f"{self._left()}join {stream.name} as l with {table.name} as r{clauses} select {items}"
+        left = self._left()
+        before = " strictly before" if table.history is not None and rng.random() < 0.3 else ""
+        older = " drop older_than_retention" if table.history is not None and left and rng.random() < 0.3 else ""
+        clauses = f"{on}{grace}{before}{self._max_age(table, 1 if before else 0)}{older}"
+        text = f"{left}join {stream.name} as l with {table.name} as r{clauses} select {items}"
         self.read.add(table.name)
         self._add(stream, "stream", text, key, value)
         if self.nodes[-1].name in self.keyless and rng.random() < 0.7:
@@ -260,11 +263,11 @@ class _Operations(Growing):
         self.read.add(table.name)
         self._add(stream, "stream", text, key, value)
 
-    def _max_age(self, table: Shape) -> str:
+    def _max_age(self, table: Shape, least: int = 0) -> str:
         """How old its rows may be, if their times are known."""
         if table.name in self.hiding or self.rng.random() < 0.6:
             return ""
-        return f" max_age {self.rng.choice((0, 5, 20, 60))} ms"
+        return f" max_age {self.rng.choice((least, 5, 20, 60))} ms"
 
     def join_by_key(self) -> None:
         """Two tables of one key."""

@@ -121,7 +121,8 @@ def test_a_join_without_max_age_is_written_as_before() -> None:
     plan = _plan()
     join = plan.node("j")
     assert isinstance(join.operation, StreamTableJoin) and "max_age" not in dump(plan)
-    aged = dataclasses.replace(join, operation=dataclasses.replace(join.operation, max_age=7))
+    assert "strictly_before" not in dump(plan) and "drop_older" not in dump(plan)
+    aged = dataclasses.replace(join, operation=dataclasses.replace(join.operation, max_age=7, drop_older=True))
     changed = dataclasses.replace(plan, nodes=tuple(aged if node is join else node for node in plan.nodes))
     assert '"max_age": 7' in dump(changed) and load(dump(changed)) == changed
 

@@ -154,7 +154,8 @@ class _Lineages:
 
     def _stream_table_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
         left, right = inputs
-        return self._joined(node, operation, left, right, left.key, "as of" if operation.as_of else "newest")
+        which = "before" if operation.strictly_before else "as of" if operation.as_of else "newest"
+        return self._joined(node, operation, left, right, left.key, which, operation.left and not operation.drop_older)
 
     def _stream_stream_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
         left, right = inputs
@@ -168,13 +169,14 @@ class _Lineages:
     def _stream_global_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
         left, right = inputs
         on = tuple(self._item(item, left.scope) for item in operation.on)
-        return self._joined(node, operation, left, right, on, "global")
+        return self._joined(node, operation, left, right, on, "global", operation.left)
 
     def _joined(
-        self, node: Node, operation: Any, left: Lineage, right: Lineage, key: tuple[int, ...], which: str
+        self, node: Node, operation: Any, left: Lineage, right: Lineage, key: tuple[int, ...], which: str, keeps: bool
     ) -> Lineage:
-        """A stream joined with the rows of a table that have the `key`. A left join keeps all of its records."""
-        rows = self._terms.of("join", left.rows, key, None if operation.left else (which, right.rows))
+        """A stream joined with the rows of a table that have the `key`; whether it `keeps` all of its records."""
+        found_by = None if keeps else (which, right.rows, operation.left)
+        rows = self._terms.of("join", left.rows, key, found_by)
         found = self._wrapped(right, "found", which, key, right.rows)
         return self._computed(node, left, rows, operation.items, (left, found))
 

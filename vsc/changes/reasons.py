@@ -22,6 +22,10 @@ _DERIVED = {"op", "row", "left_schema", "columns", "connector", "rank", "dedupe"
 _FLAGS = {
     ("left", False): "an inner join", ("left", True): "a left join",
     ("as_of", False): "a join with the newest row", ("as_of", True): "a join with the row valid at its time",
+    ("strictly_before", False): "a join with the row valid at its time",
+    ("strictly_before", True): "a join with the row valid before its time",
+    ("drop_older", False): "with the records older than the history",
+    ("drop_older", True): "without the records older than the history",
     ("global_", False): "an ordinary table", ("global_", True): "a global table",
     ("final", False): "sent with each change (`emit changes`)", ("final", True): "sent once (`emit final`)",
     ("versioned", False): "of an unversioned table", ("versioned", True): "of a versioned table",

@@ -47,7 +47,7 @@ _TAGS: dict[type, tuple[str, str]] = {
 # The fields that came later. Plans that do not use them are what they were: in checkpoints, to an older vsc, in hashes.
 _LEFT_OUT: dict[type, frozenset[str]] = {
     nodes.Plan: frozenset({"clock", "clock_implied"}),
-    nodes.StreamTableJoin: frozenset({"max_age"}),
+    nodes.StreamTableJoin: frozenset({"max_age", "strictly_before", "drop_older"}),
     nodes.StreamGlobalJoin: frozenset({"max_age"}),
 }
 _BY_TAG = {tag: cls for cls, (_, tag) in _TAGS.items()}

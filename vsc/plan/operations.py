@@ -142,9 +142,10 @@ class StreamTableJoin(Facts):
     `left`: a record without a partner is kept, also one without a key (D26). `as_of`: joins with the row valid at the
     record's time instead of the newest. `grace`: how long in ms a record waits before it is joined (KIP-923), or None;
     one without a key does not wait. `max_age`: a row that became valid more than this many ms before the record's time
-    counts as not found, or None. `items` see the stream's record as input 0 and the table's row as input 1. Without
-    a partner, every column of input 1 is null, its key included. The result's key is the stream's key, under the names
-    of the node's schema.
+    counts as not found, or None. `strictly_before`: joins with the row valid just before the record's time.
+    `drop_older`: a left join, too, drops a record that is older than the table's history. `items` see the stream's
+    record as input 0 and the table's row as input 1. Without a partner, every column of input 1 is null, its key
+    included. The result's key is the stream's key, under the names of the node's schema.
     """
 
     reads = ("stream", "table")
@@ -160,6 +161,8 @@ class StreamTableJoin(Facts):
     grace: int | None
     items: tuple[Item, ...]
     max_age: int | None = None
+    strictly_before: bool = False
+    drop_older: bool = False
     op: Choice["stream_table_join"] = "stream_table_join"
 
     @property

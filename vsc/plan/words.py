@@ -28,9 +28,12 @@ def bytes_text(n: int) -> str:
 
 def clauses(join: StreamTableJoin | StreamGlobalJoin) -> tuple[str, ...]:
     """The clauses of a stream's join, as the language writes them: ``grace 5 minutes``, ``max_age 1 hour``."""
-    grace = join.grace if isinstance(join, StreamTableJoin) else None
-    given = (("grace", grace), ("max_age", join.max_age))
-    return tuple(f"{word} {duration(length)}" for word, length in given if length is not None)
+    max_age = None if join.max_age is None else f"max_age {duration(join.max_age)}"
+    if isinstance(join, StreamGlobalJoin):
+        return (max_age,) if max_age else ()
+    grace = None if join.grace is None else f"grace {duration(join.grace)}"
+    strictly = "strictly before" if join.strictly_before else None
+    return tuple(filter(None, (grace, strictly, max_age, "drop older_than_retention" if join.drop_older else None)))
 
 
 def counted(n: int, noun: str) -> str:

@@ -59,6 +59,12 @@ class TableRows:
         missed = np.where(old, _TOO_OLD, self.missed).astype(np.uint8)
         return replace(self, missed=missed, values=blanked(self.values, ~old))
 
+    @property
+    def forgotten(self) -> Mask:
+        """Where the history does not reach back far enough."""
+        older: Mask = self.missed == OLDER_THAN_RETENTION
+        return older
+
     def select(self, mask: Mask) -> TableRows:
         """The rows of the records where `mask` is true."""
         if mask.all():

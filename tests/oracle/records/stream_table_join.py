@@ -10,6 +10,7 @@ from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import NodeFailure, Row, Values
 from tests.oracle.records.getters import Getter
 from tests.oracle.records.tables import TableStore
+from vsc.plan.nodes import StreamTableJoin as Operation
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Missed
 
 __all__ = ["StreamTableJoin"]
@@ -19,18 +20,15 @@ class StreamTableJoin:
     """Joins each record at once; see `grace` for the one that waits.
 
     `store` is the table's own or the one behind its filters and maps: its stream time tells by how much a look-up was
-    too old; None where there is no such store, and nothing is read as of a time. `as_of` False: the newest row. A row
-    that is older than the record by more than `max_age` is not found.
+    too old; None where there is no such store, and nothing is read as of a time.
     """
 
-    __slots__ = ("_as_of", "_context", "_forward", "_get", "_left", "_max_age", "_name", "_store", "_values")
+    __slots__ = ("_context", "_forward", "_get", "_left", "_name", "_operation", "_store", "_values")
 
     def __init__(
         self,
         name: str,
-        left: bool,
-        as_of: bool,
-        max_age: int | None,
+        operation: Operation,
         get: Getter,
         store: TableStore | None,
         values: Values,
@@ -38,9 +36,7 @@ class StreamTableJoin:
         forward: RecordConsumer,
     ) -> None:
         self._name = name
-        self._left = left
-        self._as_of = as_of
-        self._max_age = max_age
+        self._operation, self._left = operation, operation.left
         self._get = get
         self._store = store
         self._values = values
@@ -65,15 +61,17 @@ class StreamTableJoin:
 
     def join(self, key: Row, value: Row, time: int) -> None:
         """Looks up the partner and sends on the result: with the record's own key and time."""
+        join = self._operation
+        asked = time - 1 if join.strictly_before else time
         try:
-            found = None if None in key else self._get(key, time if self._as_of else None)
-            if self._max_age is not None and isinstance(found, tuple) and time - found[1] > self._max_age:
+            found = None if None in key else self._get(key, asked if join.as_of else None)
+            if join.max_age is not None and isinstance(found, tuple) and time - found[1] > join.max_age:
                 found = Missed.TOO_OLD
             if found is None:
                 result = self._values(key + value, None, time, None)
             elif isinstance(found, Missed):
-                self._missed(found, time)
-                if not self._left:
+                self._missed(found, asked)
+                if not join.left or (join.drop_older and found is Missed.OLDER_THAN_RETENTION):
                     return
                 result = self._values(key + value, None, time, None)
             else:

@@ -159,6 +159,44 @@ def test_a_row_of_a_global_table_has_the_age_of_its_own_time() -> None:
         assert missed(driver) == {"j": {"too_old": 1}}
 
 
+@pytest.mark.parametrize("grace", ["", "grace 3 ms "])
+def test_strictly_before_finds_the_version_before_the_record(grace: str) -> None:
+    text = STREAM + VERSIONED + JOIN.format(how="left join", grace=f"{grace}strictly before")
+    with TopologyTestDriver(text) as driver:
+        put(driver, "t", "a", "x", 10)
+        put(driver, "t", "a", "y", 20)
+        for time in (0, 10, 11, 20, 21):
+            put(driver, "s", "a", "1", time)
+        driver.drain()
+        found = [("1-null", 0), ("1-null", 10), ("1-x", 11), ("1-x", 20), ("1-y", 21)]
+        assert sorted(values(driver, "j"), key=lambda one: one[1]) == found
+        assert missed(driver) == {"j": {"no_record": 2}}
+
+
+def test_the_age_of_a_row_before_the_record_is_that_at_the_records_time() -> None:
+    text = STREAM + VERSIONED + JOIN.format(how="left join", grace="strictly before max_age 5 ms")
+    with TopologyTestDriver(text) as driver:
+        put(driver, "t", "a", "x", 10)
+        put(driver, "s", "a", "1", 15)
+        put(driver, "s", "a", "1", 16)
+        assert values(driver, "j") == [("1-x", 15), ("1-null", 16)]
+        assert missed(driver) == {"j": {"too_old": 1}}
+
+
+@pytest.mark.parametrize(("clause", "kept"), [("", [("1-null", 4)]), ("drop older_than_retention", [])])
+def test_a_left_join_can_drop_what_is_older_than_the_history(clause: str, kept: list[tuple[str, int]]) -> None:
+    text = RECORDS + STREAM + VERSIONED.replace("5 minutes", "10 ms") + JOIN.format(how="left join", grace=clause)
+    with TopologyTestDriver(text) as driver:
+        put(driver, "t", "a", "x", 5)
+        put(driver, "t", "a", "y", 120)
+        put(driver, "s", "a", "1", 4)
+        put(driver, "s", "a", "2", 120)
+        put(driver, "s", "b", "3", 120)  # that has no row: it goes on
+        assert values(driver, "j") == [*kept, ("2-y", 120), ("3-null", 120)]
+        assert missed(driver) == {"j": {"older_than_retention": 1, "no_record": 1}}
+        assert dropped(driver) == {}
+
+
 def test_event_times_of_both_sides() -> None:
     text = STREAM + VERSIONED + "stream j = left join s with t select event_time() as at, event_time(t) as since;"
     with TopologyTestDriver(text) as driver:
