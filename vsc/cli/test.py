@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,11 +17,12 @@ from vsc.cli.problems import Problem, tell, tell_findings, use_color
 from vsc.cli.watch import add_watch, watched
 
 if TYPE_CHECKING:
-    from vsc.scenario import ScenarioError, ScenarioFile
+    from vsc.scenario import Outcome, ScenarioError, ScenarioFile
 
 __all__ = ["add_arguments", "execute"]
 
 _SUFFIX = ".scenario.yaml"
+_MOST_RUNS = 100_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--accept", action="store_true", help="write the results into the files where an expectation is missing"
     )
     parser.add_argument("--accept-changed", action="store_true", help="the same, and where they differ from it")
+    parser.add_argument(
+        "--disorder", metavar="N", type=_count, help="also run each scenario N times in other orders that graces allow"
+    )
+    parser.add_argument("--seed", metavar="S", type=int, help="of --disorder: the orders of an earlier run")
     add_watch(parser)
     add_variables(parser)
 
@@ -62,6 +68,8 @@ def _once(args: argparse.Namespace) -> int:
     if args.accept or args.accept_changed:
         files = _accept(files, texts, given, args.accept_changed)
     outcomes = [play(scenario) for file in files for scenario in file.scenarios]
+    if args.disorder is not None:
+        outcomes = _disordered(outcomes, args.disorder, args.seed)
     if args.format == "junit":
         payload = report.junit(outcomes)
     else:
@@ -82,14 +90,14 @@ def _accept(
     Returns the files as they are then.
     """
     from vsc.scenario import ScenarioError, accepted, load, play
-    from vsc.scenario.player import Stopped
+    from vsc.scenario.player import Disordered, Stopped
 
     outcomes = {
         file.path: [play(one, lambda wrong: changed or wrong.missing) for one in file.scenarios] for file in files
     }
     wrong = {path: [each for one in found for each in one.wrong] for path, found in outcomes.items()}
     every = [each for found in wrong.values() for each in found]
-    if any(isinstance(each, Stopped) or not (changed or each.missing) for each in every):
+    if any(isinstance(each, Stopped | Disordered) or not (changed or each.missing) for each in every):
         tell(Problem("nothing is written: something else is wrong", "see the report", severity="warning"))
         return files
     try:
@@ -100,9 +108,29 @@ def _accept(
     for path, text in written.items():
         write_file(path, text)
         for each in wrong[path]:
-            assert not isinstance(each, Stopped)
+            assert not isinstance(each, Stopped | Disordered)
             tell(f"{path}:{each.position.line}:{each.position.column}: written: {each.subject}")
     return [load(file.path, written.get(file.path, texts[file.path]), given) for file in files]
+
+
+def _disordered(outcomes: list[Outcome], runs: int, seed: int | None) -> list[Outcome]:
+    """The outcomes, those that have passed with what depends on the order of arrival."""
+    from vsc.scenario import Outcome, disordered
+
+    if seed is None:
+        seed = random.SystemRandom().randrange(1_000_000)
+    tell(f"--disorder {runs} --seed {seed}")
+    found = []
+    for outcome in outcomes:
+        wrong = None if outcome.wrong else disordered(outcome.scenario, runs, seed)
+        found.append(outcome if wrong is None else Outcome(outcome.scenario, (wrong,)))
+    return found
+
+
+def _count(given: str) -> int:
+    if not given.isdecimal() or not 1 <= int(given) <= _MOST_RUNS:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {_MOST_RUNS}, not {given!r}")
+    return int(given)
 
 
 def _files(paths: Sequence[str]) -> list[str]:

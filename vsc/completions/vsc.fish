@@ -51,7 +51,7 @@ function _shtab_vsc_using
 end
 
 set -g _shtab_vsc_commands inspect check fmt compile run pack diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' init completion lsp doctor
-set -g _shtab_vsc_opts_with_value --accept --as-of --at-epoch --back-to --checkpoint --conf --emit --format --from --from-key --key --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --on-bad-row --on-error --output --packages --partitions --position --progress --reset --rows --timestamp --to --to-key --trigger --var -o
+set -g _shtab_vsc_opts_with_value --accept --as-of --at-epoch --back-to --checkpoint --conf --disorder --emit --format --from --from-key --key --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --on-bad-row --on-error --output --packages --partitions --position --progress --reset --rows --seed --timestamp --to --to-key --trigger --var -o
 
 complete -c vsc -e
 complete -c vsc -f
@@ -139,6 +139,8 @@ complete -c vsc -n '_shtab_vsc_using test' -l format -xka "text junit" -d 'defau
 complete -c vsc -n '_shtab_vsc_using test' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write to this file instead of standard output'
 complete -c vsc -n '_shtab_vsc_using test' -l accept -d 'write the results into the files where an expectation is missing'
 complete -c vsc -n '_shtab_vsc_using test' -l accept-changed -d 'the same, and where they differ from it'
+complete -c vsc -n '_shtab_vsc_using test' -l disorder -x -d 'also run each scenario N times in other orders that graces allow'
+complete -c vsc -n '_shtab_vsc_using test' -l seed -x -d 'of --disorder: the orders of an earlier run'
 complete -c vsc -n '_shtab_vsc_using test' -l watch -d 'run again whenever a file changes, until Ctrl-C'
 complete -c vsc -n '_shtab_vsc_using test' -l var -x -d 'a value for ${NAME}; can be repeated'
 complete -c vsc -n '_shtab_vsc_using test; and test $_shtab_vsc_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a scenario file (*.scenario.yaml), or a folder to look for them in'

@@ -262,6 +262,8 @@ _shtab_vsc_test_options=(
   {-o,--output}"[write to this file instead of standard output]:OUT:_files"
   "--accept[write the results into the files where an expectation is missing]"
   "--accept-changed[the same, and where they differ from it]"
+  "--disorder[also run each scenario N times in other orders that graces allow]:N:"
+  "--seed[of --disorder\: the orders of an earlier run]:S:"
   "--watch[run again whenever a file changes, until Ctrl-C]"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "(*):a scenario file (\*.scenario.yaml), or a folder to look for them in:_files"

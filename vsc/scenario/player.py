@@ -17,7 +17,7 @@ from vsc.scenario.model import Delete, Drain, Expectation, Expected, Pipe, Quest
 from vsc.scenario.values import is_expected
 from vsc.testing import Record, TopologyTestDriver, VersionedRecord
 
-__all__ = ["Outcome", "Stopped", "WrongAnswer", "WrongRecords", "fields_of", "is_met", "play"]
+__all__ = ["Disordered", "Outcome", "Stopped", "WrongAnswer", "WrongRecords", "fields_of", "is_met", "play"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,21 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
+class Disordered:
+    """Results depend on the order of arrival: the number of the run that shows it, and what to see in it."""
+
+    position: Position
+    step: int
+    run: int
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of a scenario. It has passed if `wrong` is empty."""
 
     scenario: Scenario
-    wrong: tuple[WrongRecords | WrongAnswer | Stopped, ...]
+    wrong: tuple[WrongRecords | WrongAnswer | Stopped | Disordered, ...]
 
 
 def play(scenario: Scenario, beyond: Callable[[WrongRecords | WrongAnswer], bool] = lambda wrong: False) -> Outcome:

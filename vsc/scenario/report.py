@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from vsc.scenario.differences import BOLD, GREEN, RED, answer_difference, in_color, painted, record_difference
-from vsc.scenario.player import Outcome, Stopped, WrongAnswer, WrongRecords
+from vsc.scenario.player import Disordered, Outcome, Stopped, WrongAnswer, WrongRecords
 from vsc.scenario.written import written
 
 __all__ = ["junit", "summary", "text"]
@@ -89,13 +89,16 @@ def _one_line(value: str) -> str:
 # ---------------------------------------------------------------------------------------------------------- differences
 
 
-def _told(path: str, wrong: WrongRecords | WrongAnswer | Stopped, color: bool) -> Iterator[str]:
+def _told(path: str, wrong: WrongRecords | WrongAnswer | Stopped | Disordered, color: bool) -> Iterator[str]:
     where = in_color(f"{path}:{wrong.position.line}:{wrong.position.column}:", BOLD, color)
     match wrong:
         case Stopped(_, step, reason):
             first, *rest = reason.splitlines() or [""]
             yield f"{where} step {step} failed: {first}"
             yield from (f"  {line}" for line in rest)
+        case Disordered(_, _, run, told):
+            yield f"{where} results depend on the order of arrival, as run {run} shows"
+            yield from (f"  {line}" for line in told.splitlines())
         case WrongRecords(_, step, node, None, seen):
             yield f"{where} after step {step} nothing is expected of `{node}` yet; {_ACCEPT}"
             yield from painted(record_difference((), seen), color)

@@ -7,7 +7,8 @@ not for testing how sources are read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -84,9 +85,11 @@ class TopologyTestDriver:
         self._offsets = dict.fromkeys(self._nodes, 0)
         self._records: dict[str, list[Record]] = {name: [] for name in self._nodes}
         self._stores: list[MemoryKV] = []
-        self._written: list[OverlayKV] = []
+        self._written: dict[tuple[int, int], OverlayKV] = {}
         self._closed = False
-        self._runtime = LocalRuntime(self._plan, self._open, self._nodes, partitions, options)
+        self._partitions, self._options = partitions, options
+        self._together: list[tuple[str, SourceRows]] | None = None
+        self._runtime = self._started({})
 
     # ---------------------------------------------------------------------------------------------------------- in
 
@@ -118,9 +121,33 @@ class TopologyTestDriver:
         _check_columns(node, key, node.schema.key)
         self._process(node, operation, dict(key), _time(source, timestamp), deleted=True)
 
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """A micro-batch: what is piped and deleted inside of it is processed together at its end, in the order of a
+        query: merged by event time, tables first. If the block raises, nothing of it is. Raises what `pipe` does."""
+        self._check_open()
+        if self._together is not None:
+            raise ValueError("a batch cannot be inside another one")
+        self._together = []
+        try:
+            yield
+            rows = self._together
+        finally:
+            self._together = None
+        self._keep(lambda: self._runtime.process(rows))
+
+    def restart(self) -> None:
+        """Stops the query and starts it again on the state it has left."""
+        self._check_open()
+        metrics = self._runtime.metrics
+        self._runtime = self._started(self._runtime.starts)
+        self._runtime.metrics = metrics
+
     def drain(self) -> None:
         """Ends the input, as ``vsc run --drain`` does: emits everything still held."""
         self._check_open()
+        if self._together is not None:
+            raise ValueError("the end of the input cannot be inside a batch")
         self._keep(self._runtime.drain)
 
     # --------------------------------------------------------------------------------------------------------- out
@@ -168,9 +195,13 @@ class TopologyTestDriver:
         return self._plan
 
     def _open(self, stage: int, partition: int) -> OrderedKV:
-        self._stores.append(MemoryKV())
-        self._written.append(OverlayKV(self._stores[-1]))
-        return self._written[-1]
+        if (stage, partition) not in self._written:
+            self._stores.append(MemoryKV())
+            self._written[stage, partition] = OverlayKV(self._stores[-1])
+        return self._written[stage, partition]
+
+    def _started(self, starts: Mapping[str, int]) -> LocalRuntime:
+        return LocalRuntime(self._plan, self._open, self._nodes, self._partitions, self._options, starts=starts)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -201,17 +232,20 @@ class TopologyTestDriver:
             np.array([deleted], dtype=np.bool_),
         )
         self._offsets[node.name] = offset + 1
-        self._keep(lambda: self._runtime.process([(node.name, rows)]))
+        if self._together is None:
+            self._keep(lambda: self._runtime.process([(node.name, rows)]))
+        else:
+            self._together.append((node.name, rows))
 
     def _keep(self, process: Callable[[], Mapping[str, Batch]]) -> None:
         """Keeps the records that `process` gives, and what it has written, unless it fails."""
         try:
             found = process()
         except BaseException:
-            for written in self._written:
+            for written in self._written.values():
                 written.discard()
             raise
-        for written in self._written:
+        for written in self._written.values():
             written.commit()
         for name, batch in found.items():
             self._records[name].extend(_records(batch))

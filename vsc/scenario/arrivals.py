@@ -1,0 +1,200 @@
+"""Runs the rows of a scenario in other orders of arrival, other micro-batches, on other partitions, with restarts.
+
+Guarantees: an `Arrangement` that `Arrivals.allows` differs from what is written only in ways in which the topology
+promises the same results. Results are what sinks and readers have at the end: of a table the last record of each key,
+of a stream its records in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vsc.api import compile
+from vsc.plan.nodes import Plan
+from vsc.runtime.errors import VscRuntimeError
+from vsc.scenario.model import Delete, Pipe, Scenario
+from vsc.scenario.player import fields_of
+from vsc.scenario.tolerance import tolerances
+from vsc.scenario.written import fields_written, written
+from vsc.testing import Record, TopologyTestDriver
+
+__all__ = ["Arrangement", "Arrival", "Arrivals", "Results"]
+
+Results = Mapping[str, list[str]]
+"""By node or question, what it gives, as sorted text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A row or a key of a step; without a source, the end of the input. `time` is None if the source drops the row."""
+
+    step: int
+    source: str | None
+    row: Mapping[str, Any]
+    timestamp: int | None
+    deleted: bool
+    time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Arrivals by their numbers, in the order in which they come. Those in `joined` are in one micro-batch with the one
+    before; before those in `restarted`, the query is restarted."""
+
+    order: tuple[int, ...]
+    joined: frozenset[int]
+    restarted: frozenset[int]
+    partitions: int
+
+    def batches(self) -> Iterator[list[int]]:
+        """The micro-batches."""
+        batch: list[int] = []
+        for number in self.order:
+            if batch and number not in self.joined:
+                yield batch
+                batch = []
+            batch.append(number)
+        if batch:
+            yield batch
+
+
+class Arrivals:
+    """The arrivals of a scenario that passes."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.plan: Plan = compile(scenario.topology, scenario.variables)
+        self._tolerances = tolerances(self.plan)
+        self._tables = {node.name for node in self.plan.nodes if node.kind == "table"}
+        self._letters = {node.name for node in self.plan.dead_letters}
+        self._watched = sorted(
+            {sink.node for sink in self.plan.sinks} | {one.node for step in scenario.steps for one in step.expect}
+        )
+        self._as_written: dict[tuple[int, ...], Results] = {}
+        self.all = self._timed(list(_arrivals(scenario)))
+
+    @property
+    def written(self) -> Arrangement:
+        """As the file has it."""
+        return Arrangement(tuple(range(len(self.all))), frozenset(), frozenset(), self.scenario.partitions)
+
+    def as_written(self, arrangement: Arrangement) -> Results:
+        """The results of the same arrivals as the file has them."""
+        order = tuple(sorted(arrangement.order))
+        if order not in self._as_written:
+            self._as_written[order] = self.results(replace(self.written, order=order))
+        return self._as_written[order]
+
+    def may_swap(self, one: int, other: int) -> bool:
+        """Whether these two may come in either order."""
+        left, right = self.all[one], self.all[other]
+        if left.time is None or right.time is None or left.source is None or right.source is None:
+            return False
+        tolerance, apart = self._tolerances[left.source, right.source], abs(left.time - right.time)
+        if left.source == right.source and not apart:
+            return False  # which version of one moment holds is a matter of their order
+        return tolerance is None or apart < tolerance
+
+    def allows(self, arrangement: Arrangement) -> bool:
+        """Whether results may not depend on it."""
+        order = arrangement.order
+        later = ((one, other) for at, one in enumerate(order) for other in order[at + 1 :] if other < one)
+        return all(map(self.in_order, arrangement.batches())) and all(self.may_swap(*pair) for pair in later)
+
+    def in_order(self, batch: list[int]) -> bool:
+        """Whether a query processes a micro-batch in this order: it merges its sources by their times."""
+        if len(batch) == 1:
+            return True
+        highest: dict[str, int] = {}
+        places = []
+        for number in batch:
+            arrival = self.all[number]
+            if arrival.source is None or arrival.time is None:
+                return False
+            highest[arrival.source] = max(arrival.time, highest.get(arrival.source, 0))
+            places.append((highest[arrival.source], self.plan.node(arrival.source).source.rank))
+        return places == sorted(places)
+
+    def results(self, arrangement: Arrangement) -> Results:
+        """What comes out of it at the end of the input."""
+        with self._driver(arrangement.partitions) as driver:
+            try:
+                for batch in arrangement.batches():
+                    if batch[0] in arrangement.restarted:
+                        driver.restart()
+                    self._feed(driver, batch)
+                answers = dict(self._answers(driver))
+                driver.drain()
+            except VscRuntimeError as error:
+                return {"failed": [str(error)]}
+            return {**answers, **{f"`{name}`": self._result(name, driver.read(name)) for name in self._watched}}
+
+    # ------------------------------------------------------------------------------------------------------ inside
+
+    def _driver(self, partitions: int) -> TopologyTestDriver:
+        return TopologyTestDriver(self.plan, partitions=partitions, now=self.scenario.now)
+
+    def _timed(self, arrivals: list[Arrival]) -> list[Arrival]:
+        found = []
+        with self._driver(self.scenario.partitions) as driver:
+            for arrival in arrivals:
+                _do(driver, arrival)
+                records = driver.read(arrival.source) if arrival.source is not None else []
+                found.append(replace(arrival, time=records[0].timestamp) if records else arrival)
+        return found
+
+    def _feed(self, driver: TopologyTestDriver, batch: list[int]) -> None:
+        if len(batch) == 1:
+            _do(driver, self.all[batch[0]])
+            return
+        with driver.batch():
+            for number in batch:
+                _do(driver, self.all[number])
+
+    def _answers(self, driver: TopologyTestDriver) -> Iterator[tuple[str, list[str]]]:
+        for question in (one for step in self.scenario.steps for one in step.stores):
+            seen = driver.store(question.store).get(question.key, as_of=question.as_of)
+            as_of = "" if question.as_of is None else f" as of {question.as_of}"
+            told = "null" if seen is None else fields_written(_rounded(fields_of(seen)))
+            yield f"the store `{question.store}` for {written(dict(question.key))}{as_of}", [told]
+
+    def _result(self, name: str, records: list[Record]) -> list[str]:
+        if name in self._letters:
+            records = [replace(one, value={**(one.value or {}), "position": None}) for one in records]
+        if name in self._tables:
+            records = list({written(one.key): one for one in records}.values())
+        return sorted(fields_written(_rounded(fields_of(one))) for one in records)
+
+
+def _arrivals(scenario: Scenario) -> Iterator[Arrival]:
+    for step in scenario.steps:
+        match step.action:
+            case Pipe(source, rows, timestamp):
+                yield from (Arrival(step.number, source, row, timestamp, False) for row in rows)
+            case Delete(source, keys, timestamp):
+                yield from (Arrival(step.number, source, key, timestamp, True) for key in keys)
+            case _:
+                yield Arrival(step.number, None, {}, None, False)
+
+
+def _do(driver: TopologyTestDriver, arrival: Arrival) -> None:
+    if arrival.source is None:
+        driver.drain()
+    elif arrival.deleted:
+        driver.delete(arrival.source, arrival.row, timestamp=arrival.timestamp)
+    else:
+        driver.pipe(arrival.source, arrival.row, timestamp=arrival.timestamp)
+
+
+def _rounded(value: Any) -> Any:
+    """With floating-point numbers of 12 digits: a sum depends on its order in those behind."""
+    match value:
+        case float():
+            return float(f"{value:.12g}")
+        case dict():
+            return {name: _rounded(one) for name, one in value.items()}
+        case list():
+            return [_rounded(one) for one in value]
+    return value
