@@ -66,8 +66,8 @@ class Terminal:
         """Reads on until the whole text has `pattern`."""
         ends = time.monotonic() + seconds
         while not re.search(pattern, self.text):
-            assert self._read(), f"ended before {pattern!r}:\n{self.text}"
-            assert time.monotonic() < ends, f"no {pattern!r}:\n{self.text}"
+            assert self._read(), f"ended before {pattern!r}: {self.text[-2000:]!r}"
+            assert time.monotonic() < ends, f"no {pattern!r}: {self.text[-2000:]!r}"
 
     def ended(self) -> int:
         """Reads to the end; the exit status."""
@@ -118,7 +118,7 @@ def test_stopped_at_once_in_a_batch_then_when_idle_with_rows_in_a_file(folder: P
         assert max(map(len, re.split("[\r\n]", terminal.text))) <= 60
 
     with (folder / "out").open("wb") as out, Terminal(folder, "--trigger", "200 ms", out=out.fileno()) as terminal:
-        terminal.until(r"- idle for ([3-9]|\d\d+) s, waiting for new data · 2 rows in")
+        terminal.until(r"- idle for ([3-9]|\d\d+) seconds, waiting for new data · 2 rows in")
         assert re.search(r"rows/s · lag 0 · dropped 0 · missed 0 · held 0 · state \d rows", terminal.text)
         terminal.press(CTRL_C)
         assert terminal.ended() == 130
