@@ -67,6 +67,7 @@ _SECOND = {
 _REGEXES = ("a", "[a-z%]+", "(a)|(b)", "^(.*)$", "\\s+$", "(?i)[^a-m]", "(.)(.)", "é|\\|", "\\W{2,3}", ".$|a")
 _SECOND["regexp_like"] = _REGEXES
 _SECOND["try_to_timestamp"] = _SECOND["to_timestamp"]
+_ZONES = ("'Europe/Berlin'", "'America/Havana'", "'Pacific/Apia'", "'Australia/Lord_Howe'", "'+05:30'", "'UTC'", "null")
 _ROWS = 25
 _TRIES = 4000
 
@@ -133,10 +134,14 @@ def _written(name: str, random: Random) -> str:
         args[1] = random.choice(("'yyyy-MM-dd'", "'h a MMM d'", "'HH:mm:ss.SSSXXX'"))
     elif name == "date_trunc":
         args[0] = f"'{random.choice(tuple(TRUNCATION_UNITS))}'"
+    elif name == "date_format":
+        args[1] = random.choice(("'yyyy-MM-dd'", "'h a MMM d X'", "'HH:mm:ss.SSSXXX'"))
     elif name == "round" and len(args) > 1:
         args[1] = str(random.choice((0, 1, 2, 15, 38, -1, -2, -19, -38)))
     elif name == "sha2" and random.random() < 0.8:
         args[1] = random.choice(("0", "224", "256", "384", "512"))
+    if name in FUNCTIONS and "zone" in FUNCTIONS[name].signature and len(args) == FUNCTIONS[name].most:
+        args[-1] = random.choice((*_ZONES, random.choice(_TEXT)))
     return form.format(*args)
 
 

@@ -22,17 +22,16 @@ from vsc.compiler.expressions.operators import (
 from vsc.compiler.expressions.refusal import refuse
 from vsc.compiler.expressions.regex_rules import REGEX_RULES
 from vsc.compiler.expressions.schema_text import parse_schema
-from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
-from vsc.plan.functions import FUNCTIONS, SHA2_BITS, TRUNCATION_UNITS, parse_pattern
+from vsc.compiler.expressions.time_rules import TIME_RULES
+from vsc.plan.expressions import Call, Column, Expr, Literal
+from vsc.plan.functions import FUNCTIONS, SHA2_BITS
 from vsc.plan.types import (
     BIGINT,
     BINARY,
-    DATE,
     DOUBLE,
     INT,
     INTERVAL,
     STRING,
-    TIMESTAMP,
     VOID,
     ArrayType,
     DecimalType,
@@ -43,7 +42,7 @@ from vsc.plan.types import (
 
 __all__ = ["RULES", "typed_call"]
 
-RULES: dict[str, Rule] = {**ARRAY_RULES, **REGEX_RULES}
+RULES: dict[str, Rule] = {**ARRAY_RULES, **REGEX_RULES, **TIME_RULES}
 """The rules, by function name. ``event_time`` has no rule, since its argument is not an expression."""
 
 
@@ -218,72 +217,6 @@ def _hash(call: CallSite) -> Expr:
         if "map<" in str(arg.type) or arg.type == INTERVAL:
             raise refuse("VSC221", arg.span, f"`xxhash64` does not take a value of type {arg.type}", "hash parts of it")
     return call.result(tuple(arg.expr for arg in call.args), BIGINT)
-
-
-# ------------------------------------------------------------------------------------------------------------- time
-
-
-@_types("date_trunc")
-def _date_trunc(call: CallSite) -> Expr:
-    unit = call.constant(0, "the unit")
-    canonical = TRUNCATION_UNITS.get(unit.lower())
-    if canonical is None:
-        known = ", ".join(sorted(set(TRUNCATION_UNITS.values())))
-        raise call.bad_constant(0, f"unknown unit '{unit}' for `date_trunc`", f"use one of {known}")
-    return call.result((Literal(canonical, STRING), call.implied(1, TIMESTAMP)), TIMESTAMP)
-
-
-@_types("date_add")
-def _date_add(call: CallSite) -> Expr:
-    if call.type(1) == BIGINT or isinstance(call.type(1), DecimalType) or str(call.type(1)) in ("float", "double"):
-        raise call.wrong(1, "an int", "cast it: `cast(... as int)`")
-    return call.result((call.implied(0, DATE), call.implied(1, INT)), DATE)
-
-
-@_types("to_date", "to_timestamp", "try_to_timestamp")
-def _parsed(call: CallSite) -> Expr:
-    target = DATE if call.name == "to_date" else TIMESTAMP
-    if len(call) == 1:
-        if call.type(0) not in (STRING, DATE, TIMESTAMP, VOID):
-            help = "`timestamp_millis(n)` makes a timestamp of milliseconds" if is_numeric(call.type(0)) else None
-            raise call.wrong(0, "text, a date or a timestamp", help)
-        if call.name == "try_to_timestamp" and call.type(0) == STRING:
-            return Cast(call.args[0].expr, target, safe=True)
-        return convert(call.args[0].expr, target)
-    if call.type(0) not in (STRING, VOID):
-        raise call.wrong(0, "text")
-    return call.result((convert(call.args[0].expr, STRING), _pattern(call)), target)
-
-
-def _pattern(call: CallSite) -> Expr:
-    """The second argument, a pattern of times."""
-    pattern = call.constant(1, "the pattern")
-    try:
-        parse_pattern(pattern)
-    except ValueError as problem:
-        help = "use yyyy M MM MMM d dd H HH h hh a m mm s ss S... X XXX, text in single quotes, and punctuation"
-        raise call.bad_constant(1, f"`{call.name}` does not support {problem}", help) from None
-    return Literal(pattern, STRING)
-
-
-@_types("from_unixtime")
-def _from_unixtime(call: CallSite) -> Expr:
-    pattern = _pattern(call) if len(call) == 2 else Literal("yyyy-MM-dd HH:mm:ss", STRING)
-    return call.result((call.implied(0, BIGINT), pattern), STRING)
-
-
-@_types("unix_millis", "unix_seconds")
-def _unix_millis(call: CallSite) -> Expr:
-    if call.type(0) not in (TIMESTAMP, VOID):
-        raise call.wrong(0, "a timestamp", "cast it: `cast(... as timestamp)`")
-    return call.result((convert(call.args[0].expr, TIMESTAMP),), BIGINT)
-
-
-@_types("timestamp_millis", "timestamp_seconds")
-def _timestamp_millis(call: CallSite) -> Expr:
-    if call.type(0) not in (*INTEGERS, VOID):
-        raise call.wrong(0, "an integer", "cast it: `cast(... as bigint)`")
-    return call.result((convert(call.args[0].expr, BIGINT),), TIMESTAMP)
 
 
 # --------------------------------------------------------------------------------------------------- nested values

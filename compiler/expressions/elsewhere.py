@@ -37,8 +37,9 @@ _NO_POSITION = "no function gives the position of a text in another: `contains(t
 _PATTERN = "write `regexp_extract(text, 'a(.)')`, which gives what the group matches first"
 _NO_TEXT = "nothing replaces it: `substring`, `concat`, `replace`, `upper`, `lower` and `trim` build texts"
 _NO_MATHS = "nothing replaces it: numbers have `+ - * / %`, `abs`, `round`, `floor` and `ceil`"
-_NO_FORMAT = "no function formats a time: write `cast(x as string)`, `year(x)`, `month(x)` or `date_trunc('month', x)`"
-_NO_ZONES = "a timestamp is an instant, without a time zone: the option `time_zone` of `files` reads local times"
+_FORMAT = "write `date_format(x, 'yyyy-MM-dd HH:mm')`"
+_ZONES = "write `from_utc_timestamp(x, 'Europe/Berlin')`: what clocks show there"
+_NO_NAME = "no function gives the name of a day or a month: write `dayofweek(x)` or `date_format(x, 'MMM')`"
 _NO_MONTHS = "nothing replaces it: add days with `date_add(x, 30)`, a duration with `x + 30 days`"
 _NO_ARRAY = (
     "nothing replaces it: `explode STREAM by ARRAY as NAME` makes a row of each element, to filter or to aggregate"
@@ -75,10 +76,10 @@ _HELPS = (
     ("pow power sqrt cbrt exp ln log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh cot pi e degrees "
      "radians factorial rint bround bin width_bucket geo_distance", _NO_MATHS),
     ("to_char strftime format_datetime format_date format_timestamp formatdatetime timestamptostring datetostring "
-     "date_format dayname monthname", _NO_FORMAT),
-    ("from_utc_timestamp to_utc_timestamp convert_timezone convert_tz timezone at_timezone to_timestamp_tz "
-     "make_interval",
-     _NO_ZONES),
+     "time_format", _FORMAT),
+    ("dayname monthname", _NO_NAME),
+    ("convert_timezone convert_tz timezone at_timezone with_timezone", _ZONES),
+    ("make_interval", "write a duration: `x + 30 days`"),
     ("add_months months_between last_day next_day months years", _NO_MONTHS),
     ("array_max array_min array_position array_union "
      "array_intersect array_except array_remove arrays_zip arrays_overlap transform filter exists forall aggregate "
@@ -144,7 +145,8 @@ _HELPS = (
     ("to_date_time todate to_datetime str_to_date date_parse", "write `to_timestamp(text, 'yyyy-MM-dd')`"),
     ("make_date date_from_parts", "write `to_date(text, 'yyyy-MM-dd')`"),
     ("make_timestamp timestamp_from_parts", "write `to_timestamp(text, 'yyyy-MM-dd')`"),
-    ("to_timestamp_ltz to_timestamp_ntz", "write `to_timestamp(text)`, or `timestamp_millis(x)` for a number"),
+    ("to_timestamp_ltz to_timestamp_ntz to_timestamp_tz",
+     "write `to_timestamp(text)`, or `timestamp_millis(x)` for a number"),
     ("timestamp_micros", "write `timestamp_millis(cast(x / 1000 as bigint))`"),
     ("unix_micros", "write `unix_millis(x) * 1000`"),
     ("unix_date", "write `datediff(x, to_date('1970-01-01'))`"),

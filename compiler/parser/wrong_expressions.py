@@ -199,7 +199,7 @@ def _operator(place: WrongPlace) -> Explanation | None:
         "zone",
     ):
         start = place.index if word == "at" else place.index - 1
-        help = "remove it: a timestamp is an instant; the option `time_zone` of `files` reads local times"
+        help = "write `from_utc_timestamp(x, 'Europe/Berlin')` for what clocks show there: a timestamp has no zone"
         span = place.tokens.span(start).to(place.tokens.span(start + 2))
         return sql(place, "there is no `at time zone`", help, span)
     if word in _OPERATORS:

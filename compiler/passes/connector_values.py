@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Fix
-from vsc.compiler.passes.zones import zone_problem
+from vsc.compiler.diagnostics.zone_names import zone_problem
 from vsc.plan.connectors.facts import VARIABLE, Role, Values
 from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.plan.settings import problems

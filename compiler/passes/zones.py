@@ -1,8 +1,4 @@
-"""Time zones by their IANA names, such as ``Europe/Berlin``, and sources whose `time_zone` changes nothing (VSC321).
-
-The names are those of the machine's time zone database. On a machine without one, every name passes here; a run then
-asks Java, which has its own database.
-"""
+"""Sources whose `time_zone` changes nothing (VSC321)."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ from collections.abc import Container, Iterator
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
-from vsc.compiler.diagnostics.suggest import misspelt, nearest
 from vsc.compiler.diagnostics.wording import code, named, string
 from vsc.compiler.passes.columns import types_in
 from vsc.compiler.passes.shapes import Shape, Shapes
@@ -18,8 +13,7 @@ from vsc.compiler.topology import Topology
 from vsc.plan.expressions import Call, Column, Literal, parts
 from vsc.plan.types import STRING, TIMESTAMP
 
-__all__ = ["check_zones", "zone_problem"]
-
+__all__ = ["check_zones"]
 
 _BY_PATTERN = ("to_timestamp", "try_to_timestamp")
 
@@ -48,27 +42,3 @@ def _unused(zone: syntax.Option, declaration: syntax.SourceDecl, shape: Shape | 
         option = f"'timestampFormat' = {string(str(patterns[0].value))}"
         help += f", and {code(option)} among the options"
     return Finding("VSC321", zone.span, message, (label,), help)
-
-
-def zone_problem(name: str) -> tuple[str, str, str | None] | None:
-    """What is wrong with `name` as a time zone, what to write, and the name that is certainly meant, if there is one;
-    None if it is a time zone, or this machine cannot tell."""
-    from zoneinfo import ZoneInfo, available_timezones  # not loaded by a `vsc check` of a topology without zones
-
-    try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        known = available_timezones()
-    else:
-        return None
-    if not known:
-        return None
-    near = nearest(name, known) or _city(name, known)
-    action = f"write '{near}'" if near is not None else "write an IANA name, such as 'Europe/Berlin' or 'UTC'"
-    return f"there is no time zone '{name}'", action, misspelt(name, known)
-
-
-def _city(name: str, known: set[str]) -> str | None:
-    """The zone of a city that was named without its region."""
-    wanted = name.replace(" ", "_").lower()
-    return min((zone for zone in known if zone.rpartition("/")[2].lower() == wanted), default=None)

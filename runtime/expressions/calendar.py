@@ -1,4 +1,4 @@
-"""Dates and timestamps as numbers: their parts, their text, and how text is read, in UTC and the ISO calendar.
+"""Dates and timestamps as numbers: their parts, their text, and how text is read, in the ISO calendar.
 
 Dates are days, timestamps microseconds since 1970-01-01. Unlike Python's own classes this works for every year that
 fits Spark's types. Guarantees: what Spark 4.x reads and writes with a session time zone of UTC. Not read, unlike in
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from vsc.plan.functions import PatternPart, parse_pattern
+from vsc.runtime.expressions.failure import ExpressionFailure
+from vsc.runtime.expressions.zones import Zone, zone_named
 
 __all__ = [
     "DAY",
@@ -32,6 +33,7 @@ __all__ = [
     "pattern_writer",
     "timestamp_text",
     "truncated",
+    "truncated_in",
 ]
 
 SECOND = 1_000_000
@@ -48,12 +50,10 @@ _DATE_ONLY = re.compile(_DATE + r"(?P<rest>[ T].*)?\Z", re.DOTALL | re.ASCII)
 _TIMESTAMP = re.compile(
     _DATE + r"(?P<time>[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(?P<zone>.*))?)?)?\Z", re.DOTALL | re.ASCII
 )
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?\Z", re.ASCII)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTH_OF = {name.upper(): number for number, name in enumerate(_MONTHS, start=1)}
 _HALVES = ("AM", "PM")
 _DIGITS = {1: r"\d{1,19}", 2: r"\d{2}"}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _YEAR_1 = date(1970, 1, 1).toordinal() - 1
 """The days from 0001-01-01 to 1970-01-01."""
 _ERA = 146_097
@@ -144,12 +144,23 @@ def pattern_reader(pattern: str) -> Callable[[str], int | None]:
     return read
 
 
-def pattern_writer(pattern: str) -> Callable[[int], str]:
-    """The function that writes microseconds since the epoch by `pattern`."""
+def truncated_in(zone: Zone, unit: str, micros: int) -> int:
+    """The start of the `unit` by the clocks of a zone. Where they show it twice, it is the first time of a day that
+    begins a week or longer, and of less the one that is as far from UTC as the timestamp, as in Spark."""
+    ahead = zone.ahead(micros)
+    start: int = truncated(unit, micros + ahead)
+    if unit not in _STEPS:
+        return zone.first_shown(start)
+    return start - (ahead if zone.ahead(start - ahead) == ahead else zone.ahead_at(start))
+
+
+def pattern_writer(pattern: str) -> Callable[[int, int], str]:
+    """The function that writes what clocks show by `pattern`, and how far they are ahead of UTC, both in
+    microseconds."""
     parts = parse_pattern(pattern)
 
-    def write(micros: int) -> str:
-        days, rest = divmod(micros, DAY)
+    def write(local: int, ahead: int) -> str:
+        days, rest = divmod(local, DAY)
         year, month, day = civil(days)
         hour, minute, second = rest // HOUR, rest // MINUTE % 60, rest // SECOND % 60
         numbers = {"M": month, "d": day, "H": hour, "h": (hour + 11) % 12 + 1, "m": minute, "s": second}
@@ -167,13 +178,24 @@ def pattern_writer(pattern: str) -> Callable[[int], str]:
                 case "S":
                     return f"{rest % SECOND:06d}".ljust(9, "0")[: len(part.text)]
                 case "X":
-                    return "Z"
+                    return _offset(ahead, part.text)
                 case letter:
                     return str(numbers[letter]).zfill(len(part.text))
 
         return "".join(map(written, parts))
 
     return write
+
+
+def _offset(ahead: int, letters: str) -> str:
+    """``+02:00`` for ``XXX``, ``+02`` or ``+0530`` for ``X``; without seconds, and Z if nothing is left."""
+    hours, minutes = divmod(abs(ahead) // MINUTE, 60)
+    if not hours and not minutes:
+        return "Z"
+    sign = "-" if ahead < 0 else "+"
+    if letters == "X":
+        return f"{sign}{hours:02d}{f'{minutes:02d}' if minutes else ''}"
+    return f"{sign}{hours:02d}:{minutes:02d}"
 
 
 def _regex(part: PatternPart, adjacent: bool) -> str:
@@ -220,17 +242,7 @@ def _instant(day: Sequence[str | None], time: Sequence[str | None], zone: str) -
 
 def _shifted(local: int, zone: str) -> int | None:
     """The instant at which clocks of `zone` show `local`; None for an unknown zone."""
-    if zone in ("Z", "UTC", "GMT", "UT"):
-        return local
-    if (match := _OFFSET.match(zone)) is not None:
-        hours, minutes, seconds = (int(match[i] or 0) for i in (2, 3, 4))
-        offset = hours * HOUR + minutes * MINUTE + seconds * SECOND
-        if minutes > 59 or seconds > 59 or offset > 18 * HOUR:
-            return None
-        return local + offset if match[1] == "-" else local - offset
     try:
-        info = ZoneInfo(zone)
-        there = (_EPOCH + timedelta(microseconds=local)).replace(tzinfo=info)
-        return (there.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)
-    except (ValueError, OSError, OverflowError, KeyError):
+        return local - zone_named(zone).ahead_at(local)
+    except ExpressionFailure:
         return None

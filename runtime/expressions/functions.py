@@ -23,6 +23,7 @@ from vsc.runtime.expressions.json_text import reader, writer
 from vsc.runtime.expressions.lazy import CASE, COALESCE, IN, LOGIC
 from vsc.runtime.expressions.numbers import absolute, binary, instant, negated, rounded, whole
 from vsc.runtime.expressions.ordering import comparison, sort_key
+from vsc.runtime.expressions.zones import zone_named
 
 __all__ = ["FUNCTIONS"]
 
@@ -96,7 +97,17 @@ def _concat(call: Call) -> Function:
 
 def _truncate(call: Call) -> Function:
     unit = str(_constant(call.args[0]))
-    return lambda written, micros: instant(calendar.truncated(unit, micros))
+    if len(call.args) == 2:
+        return lambda written, micros: instant(calendar.truncated(unit, micros))
+    return lambda written, micros, zone: instant(calendar.truncated_in(zone_named(zone), unit, micros))
+
+
+def _from_utc(micros: int, zone: str) -> int:
+    return instant(micros + zone_named(zone).ahead(micros))
+
+
+def _to_utc(local: int, zone: str) -> int:
+    return instant(local - zone_named(zone).ahead_at(local))
 
 
 def _days(value: int) -> int:
@@ -125,7 +136,17 @@ def _to_timestamp(call: Call) -> Function:
 
 def _from_unixtime(call: Call) -> Function:
     write = calendar.pattern_writer(str(_constant(call.args[1])))
-    return lambda seconds, written: write(instant(seconds * calendar.SECOND))
+    return lambda seconds, written: write(instant(seconds * calendar.SECOND), 0)
+
+
+def _date_format(call: Call) -> Function:
+    write = calendar.pattern_writer(str(_constant(call.args[1])))
+
+    def formatted(micros: int, written: str, zone: str = "UTC") -> str:
+        ahead = zone_named(zone).ahead(micros)
+        return write(micros + ahead, ahead)
+
+    return formatted
 
 
 def _to_date(call: Call) -> Function:
@@ -219,6 +240,7 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "contains": _same(lambda value, part: part in value, text_kernels.search(pc.match_substring)),
     "conv": _same(digits.in_base),
     "date_add": _same(lambda days, more: _days(days + more), time_kernels.add_days(pc.add_checked)),
+    "date_format": Form(_date_format, time_kernels.formatted),
     "date_trunc": Form(_truncate, time_kernels.truncate),
     "datediff": _same(lambda end, start: _days(end - start), time_kernels.add_days(pc.subtract_checked)),
     "day": _date_part(lambda days: calendar.civil(days)[2], pc.day),
@@ -231,6 +253,7 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "floor": _whole(np.floor),
     "from_json": Form(lambda call: reader(call.type)),
     "from_unixtime": Form(_from_unixtime, time_kernels.by_pattern_of_seconds),
+    "from_utc_timestamp": _same(_from_utc, time_kernels.from_utc),
     "ge": _COMPARISON,
     "get_field": Form(_field, kernels.get_field),
     "greatest": Form(_extreme, kernels.extreme(pc.max_element_wise), seeing),
@@ -281,6 +304,7 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "to_date": Form(_to_date, time_kernels.by_pattern),
     "to_json": Form(lambda call: text.limited(writer(call.args[0].type))),
     "to_timestamp": Form(_to_timestamp, time_kernels.by_pattern),
+    "to_utc_timestamp": _same(_to_utc, time_kernels.to_utc),
     "trim": _trim(str.strip, pc.utf8_trim),
     "try_divide": Form(_try_divide, kernels.try_divide, divisor_first),
     "try_to_timestamp": Form(_try_to_timestamp, time_kernels.by_pattern),

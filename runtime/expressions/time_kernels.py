@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call
 from vsc.plan.functions import parse_pattern
-from vsc.runtime.expressions.calendar import DAY, truncated
+from vsc.runtime.expressions.calendar import DAY, SECOND, truncated
 from vsc.runtime.expressions.forms import Kernel, Uncertain, constant, fits, numbers, with_nulls_of
+from vsc.runtime.expressions.zones import Micros, Zone, zone_named
 from vsc.runtime.values import arrow_type
 
 
@@ -42,21 +43,60 @@ def day_of_week(dates: pa.Array) -> pa.Array:
 
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_LONG = ("week", *_MONTHS)
 
 
 def truncate(call: Call, args: list[Any]) -> Any:
-    """``date_trunc``, not near the ends of the type."""
+    """``date_trunc``."""
     unit, micros = constant(call.args[0]), args[1].view(pa.int64())
-    values = numbers(micros)
-    if len(values) and values.min() < -(2**62):
-        raise Uncertain
-    if unit in _MONTHS:
-        months = (values // DAY).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-        first = (months - months % _MONTHS[unit]).astype("datetime64[M]").astype("datetime64[D]")
-        start = first.astype(np.int64) * DAY
+    values = _far_from_ends(micros)
+    if len(args) == 2:
+        start = _truncated(unit, values)
     else:
-        start = truncated(unit, values)
+        start = _truncated_in(zone_named(constant(call.args[2])), unit, values)
     return with_nulls_of(start, pa.int64(), micros).view(arrow_type(call.type))
+
+
+def _truncated(unit: str, values: Micros) -> Micros:
+    if unit not in _MONTHS:
+        found: Micros = truncated(unit, values)
+        return found
+    months = (values // DAY).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    first = (months - months % _MONTHS[unit]).astype("datetime64[M]").astype("datetime64[D]")
+    return first.astype(np.int64) * DAY
+
+
+def _truncated_in(zone: Zone, unit: str, values: Micros) -> Micros:
+    ahead = zone.all_ahead(values)
+    start = _truncated(unit, values + ahead)
+    first = start - zone.all_ahead_at(start)
+    if unit in _LONG:
+        if (zone.all_ahead(first) != start - first).any():
+            raise Uncertain  # clocks skip a start
+        return first
+    return np.where(zone.all_ahead(start - ahead) == ahead, start - ahead, first)
+
+
+def _far_from_ends(micros: pa.Array) -> Micros:
+    """The numbers. Raises Uncertain if one is near the ends of the type."""
+    values: Micros = numbers(micros)
+    if len(values) and not -(2**62) <= values.min() <= values.max() <= 2**62:
+        raise Uncertain
+    return values
+
+
+def from_utc(call: Call, args: list[Any]) -> Any:
+    """``from_utc_timestamp`` for one zone."""
+    micros, zone = args[0].view(pa.int64()), zone_named(constant(call.args[1]))
+    values = _far_from_ends(micros)
+    return with_nulls_of(values + zone.all_ahead(values), pa.int64(), micros).view(arrow_type(call.type))
+
+
+def to_utc(call: Call, args: list[Any]) -> Any:
+    """``to_utc_timestamp`` for one zone."""
+    micros, zone = args[0].view(pa.int64()), zone_named(constant(call.args[1]))
+    values = _far_from_ends(micros)
+    return with_nulls_of(values - zone.all_ahead_at(values), pa.int64(), micros).view(arrow_type(call.type))
 
 
 def add_days(function: Callable[..., Any]) -> Kernel:
@@ -116,11 +156,24 @@ _FIRST_SECOND, _LAST_SECOND = -30610224000, 253402300799  # the years 1000 to 99
 
 def by_pattern_of_seconds(call: Call, args: list[Any]) -> Any:
     """``from_unixtime`` by a pattern of numbers of one width."""
-    parts = parse_pattern(constant(call.args[1]))
+    return _written(constant(call.args[1]), args[0])
+
+
+def formatted(call: Call, args: list[Any]) -> Any:
+    """``date_format`` by a pattern of numbers of one width."""
+    micros = args[0].view(pa.int64())
+    values = numbers(micros)
+    if len(args) == 3:
+        values = values + zone_named(constant(call.args[2])).all_ahead(values)
+    return _written(constant(call.args[1]), with_nulls_of(values // SECOND, pa.int64(), micros))
+
+
+def _written(pattern: str, seconds: pa.Array) -> pa.Array:
+    parts = parse_pattern(pattern)
     if any(part.letter and part.text not in _CODES for part in parts):
         raise Uncertain
-    seconds = numbers(args[0])
-    if len(seconds) and not _FIRST_SECOND <= seconds.min() <= seconds.max() <= _LAST_SECOND:
+    values = numbers(seconds)
+    if len(values) and not _FIRST_SECOND <= values.min() <= values.max() <= _LAST_SECOND:
         raise Uncertain
     codes = (_CODES[part.text] if part.letter else part.text.replace("%", "%%") for part in parts)
-    return pc.strftime(args[0].cast(pa.timestamp("s")), format="".join(codes), locale="C")
+    return pc.strftime(seconds.cast(pa.timestamp("s")), format="".join(codes), locale="C")

@@ -35,6 +35,13 @@ empty, and in `split` and `regexp_replace` also `$` and a pattern that can match
 
 A *pattern* of times has `yyyy M MM MMM d dd H HH h hh a m mm s ss S X XXX`, text in single quotes, and punctuation.
 
+A *zone* is an IANA name (`'Europe/Berlin'`), a distance from UTC (`'+02:00'`) or `'UTC'`, which it is if there is none.
+With a zone, a part of a time is what clocks there show: `hour(at, 'Europe/Berlin')`, and the local day is
+`cast(from_utc_timestamp(at, 'Europe/Berlin') as date)`. The compiler knows a wrong constant; one that a row has fails.
+Unlike in Spark, so do abbreviations (`'PST'`, `'IST'`). A local time that clocks skip is as much later as they are put
+forward, one that they show twice is the earlier one: in `to_utc_timestamp`, and in `date_trunc` with a zone, where the
+start of a day or less that they show twice is the one as far from UTC as the timestamp. All of it is as in Spark.
+
 `python -m tools.docs.functions` writes this page from the catalogue.
 """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from vsc.plan.record import record
-from vsc.plan.types import BINARY, BOOLEAN, DATE, INT, STRING, TIMESTAMP, ScalarType
+from vsc.plan.types import BINARY, BOOLEAN, DATE, INT, STRING, ScalarType
 
 __all__ = [
     "AGGREGATES",
@@ -105,25 +105,31 @@ TOPICS: dict[str, tuple[Function, ...]] = {
     ),
     "Time": (
         Function("date_add(date, days)", "the date that many days later", "overflow"),
-        Function("date_trunc('unit', timestamp)", "the start of its year, month, week, hour, ...", "overflow"),
+        Function("date_format(timestamp, 'pattern' [, zone])", "the time as text", "an unknown zone"),
+        Function("date_trunc('unit', timestamp [, zone])", "the start of its year, month, week, hour, ...",
+                 "overflow, an unknown zone"),
         Function("datediff(end, start)", "the days from `start` to `end`", "overflow", (DATE, DATE), INT),
-        Function("day(date)", "the day of the month", "", (DATE,), INT),
-        Function("dayofweek(date)", "the day of the week, 1 (Sunday) to 7", "", (DATE,), INT),
+        Function("day(date [, zone])", "the day of the month"),
+        Function("dayofweek(date [, zone])", "the day of the week, 1 (Sunday) to 7"),
         Function("event_time([table])", "the record's event time; or from when a join's row is valid", "overflow"),
         Function("from_unixtime(seconds [, 'pattern'])", "the time that long after 1970 as text", "overflow"),
-        Function("hour(timestamp)", "the hour, 0 to 23", "", (TIMESTAMP,), INT),
-        Function("minute(timestamp)", "the minute, 0 to 59", "", (TIMESTAMP,), INT),
-        Function("month(date)", "the month, 1 to 12", "", (DATE,), INT),
-        Function("quarter(date)", "the quarter, 1 to 4", "", (DATE,), INT),
-        Function("second(timestamp)", "the second, 0 to 59", "", (TIMESTAMP,), INT),
+        Function("from_utc_timestamp(timestamp, zone)", "the time that clocks in the zone show then",
+                 "overflow, an unknown zone"),
+        Function("hour(timestamp [, zone])", "the hour, 0 to 23"),
+        Function("minute(timestamp [, zone])", "the minute, 0 to 59"),
+        Function("month(date [, zone])", "the month, 1 to 12"),
+        Function("quarter(date [, zone])", "the quarter, 1 to 4"),
+        Function("second(timestamp [, zone])", "the second, 0 to 59"),
         Function("timestamp_millis(milliseconds)", "the timestamp that long after 1970", "overflow"),
         Function("timestamp_seconds(seconds)", "the timestamp that long after 1970", "overflow"),
         Function("to_date(text [, 'pattern'])", "the date that the text gives", "text of another form"),
         Function("to_timestamp(text [, 'pattern'])", "the timestamp that the text gives", "text of another form"),
+        Function("to_utc_timestamp(timestamp, zone)", "when clocks in the zone show that time",
+                 "overflow, an unknown zone"),
         Function("try_to_timestamp(text [, 'pattern'])", "as `to_timestamp`, but null where that fails"),
         Function("unix_millis(timestamp)", "the milliseconds since 1970"),
         Function("unix_seconds(timestamp)", "the seconds since 1970"),
-        Function("year(date)", "the year", "", (DATE,), INT),
+        Function("year(date [, zone])", "the year"),
     ),
     "Arrays, maps, structs and JSON": (
         Function("array([element, ...])", "the array of these elements"),

@@ -84,6 +84,9 @@ cast(e as bigint); cast(g as decimal(20,3)); cast(h as decimal(6,2)); cast(d as 
 to_timestamp(u, 'yyyy-MM-dd'); to_date(u, 'yyyy-MM-dd HH:mm'); ai[0]; element_at(ai, 2); array(i, k, 1); array(s, p)
 ltrim(s); rtrim(s); dayofweek(q); quarter(q); timestamp_seconds(m); unix_seconds(t); try_to_timestamp(u, 'yyyy-MM-dd')
 struct(s, i as n, 1); array(st, st); struct(hour(t) as h, ai)
+from_utc_timestamp(t, 'Europe/Berlin'); to_utc_timestamp(t, 'America/Havana'); hour(t, '+05:30'); day(t, 'Asia/Tokyo')
+date_trunc('hour', t, 'Australia/Lord_Howe'); date_trunc('day', t, 'America/Havana'); date_trunc('week', t, 'Cuba')
+date_format(t, 'dd.MM.yyyy HH:mm'); date_format(t, 'yyyy h a X', 'America/St_Johns'); date_format(t, 'yyyyMM', 'Cuba')
 b and i / k > 0; b or l + m > 0; (k <> 0) and (i / k > 1) and c; d * g; case when g > 1 then d end
 """
 KERNEL_EXPRESSIONS = [text for line in _KERNELS.splitlines() if line for text in line.split("; ")]
@@ -115,7 +118,9 @@ HARMLESS = [2, 1, 0, 4]
         "cast(i / 7 as decimal(12,2))", "cast(d as decimal(12,1))", "cast(cast(q as string) as date)", "array(k, 1)",
         "cast(cast(t as string) as timestamp)", "cast('1' || k as double)", "cast('1' || k as decimal(9,2))",
         "to_date(cast(q as string), 'yyyy-MM-dd')", "struct(k, s)", "element_at(array(s, 'x'), 2)",
-        "hour(t)", "date_trunc('day', t)", "s is null", "k % 3", "st.a", "size(ai)", "event_time()", "1 + 2",
+        "hour(t)", "hour(t, 'Europe/Berlin')", "date_trunc('day', t)", "date_trunc('week', t, 'Asia/Tokyo')",
+        "date_trunc('day', t, 'Asia/Tokyo')", "to_utc_timestamp(t, 'Cuba')", "date_format(t, 'yyyy', 'Cuba')",
+        "s is null", "k % 3", "st.a", "size(ai)", "event_time()", "1 + 2",
     ],
 )  # fmt: skip
 def test_kernels_are_what_runs(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
