@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal as Choice
 
-from vsc.compiler.parser.lexer import UNITS
+from vsc.compiler.parser.lexer import CALENDAR_UNITS, UNITS
 from vsc.compiler.parser.tables import load_tables
 from vsc.compiler.parser.types import TYPE_NAMES
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
@@ -51,7 +51,7 @@ def coloring() -> tuple[Rule, ...]:
         Rule(rf"\b({_any(_DECLARING)})\s+({plain}|{quoted})(?=\s*(?:[(=;]|to\b))", ("declaration", "node")),
         Rule(quoted, ("name",)),
         Rule(rf"\b(?:{pattern['DOUBLE']}|{pattern['DECIMAL']})", ("float",)),
-        Rule(rf"\b([0-9]+)\s+({_any(UNITS)})\b", ("integer", "unit")),
+        Rule(rf"\b([0-9]+)\s+({_any((*UNITS, *CALENDAR_UNITS))})\b", ("integer", "unit")),
         Rule(rf"\b{pattern['INTEGER']}\b", ("integer",)),
         Rule(rf"\b(?:{_any([*FUNCTIONS, *AGGREGATES, 'cast', 'try_cast'])})(?=\s*\()", ("function",)),
         Rule(rf"\b(?:{_any(_WORD_OPERATORS)})\b", ("word operator",)),

@@ -44,6 +44,15 @@ class Duration:
 
 
 @record
+class CalendarLength:
+    """``2 weeks``, ``1 month``, ``1 year``: the size of a window by the calendar. Either `weeks` or `months` is 0."""
+
+    weeks: int
+    months: int
+    span: Span
+
+
+@record
 class Variable:
     """``${name}`` in place of a whole literal."""
 
@@ -240,7 +249,7 @@ class Option:
     """``name = literal`` in an options list; `quoted` names (in ``'...'``) are Spark options."""
 
     name: Name
-    value: Literal | Duration | Variable | ColumnNames
+    value: Literal | Duration | CalendarLength | Variable | ColumnNames
     quoted: bool
     span: Span
 

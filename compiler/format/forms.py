@@ -90,7 +90,7 @@ def read_forms(text: str) -> tuple[Forms, tuple[Finding, ...]]:
     read = read_statements(text, _Recorder)
     tokens, tables = read.tokens, load_tables()
     count = len(tokens.kinds)
-    number = {tables.number[name] for name in ("INTEGER", "DECIMAL", "DOUBLE", "DURATION")}
+    number = {tables.number[name] for name in ("INTEGER", "DECIMAL", "DOUBLE", "DURATION", "CALENDAR_LENGTH")}
     forms = Forms(
         [tokens.word(index) for index in range(count)],
         read.statements,
@@ -146,7 +146,8 @@ def _assign(forms: Forms, form: Form) -> None:
 
 def _read_gaps(forms: Forms, tokens: Tokens) -> None:
     """Collects the comments, and writes durations with single spaces. A comment inside a duration moves after it."""
-    duration = load_tables().number["DURATION"]
+    numbers = load_tables().number
+    lengths = {numbers["DURATION"], numbers["CALENDAR_LENGTH"]}
     end, inside = 0, ""
     for index, start in enumerate(tokens.starts):
         comments, blank = _comments(tokens.text[end:start])
@@ -157,7 +158,7 @@ def _read_gaps(forms: Forms, tokens: Tokens) -> None:
         forms.blank.append(blank)
         end, inside = tokens.ends[index], ""
         word = forms.words[index]
-        if tokens.kinds[index] == duration:
+        if tokens.kinds[index] in lengths:
             forms.words[index] = " ".join(re.findall(r"[0-9]+|[a-z]+", _COMMENT.sub(" ", word)))
             inside = word if "--" in word else ""
 

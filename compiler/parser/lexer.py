@@ -17,7 +17,7 @@ from vsc.compiler.parser.foreign import FOREIGN, Foreign, describe_character
 from vsc.compiler.parser.tables import Tables, load_tables
 from vsc.compiler.source import Span
 
-__all__ = ["EVERY_NAME", "MAX_MILLISECONDS", "UNITS", "Tokens", "tokenize"]
+__all__ = ["CALENDAR_UNITS", "EVERY_NAME", "MAX_MILLISECONDS", "UNITS", "Tokens", "tokenize"]
 
 UNITS = {
     "ms": 1, "millisecond": 1, "milliseconds": 1,
@@ -27,6 +27,11 @@ UNITS = {
     "d": 86_400_000, "day": 86_400_000, "days": 86_400_000,
 }  # fmt: skip
 """The units of durations, in milliseconds."""
+
+CALENDAR_UNITS = {
+    "week": (1, 0), "weeks": (1, 0), "month": (0, 1), "months": (0, 1), "year": (0, 12), "years": (0, 12),
+}  # fmt: skip
+"""The units that only the `size` of a window takes: the weeks and the months that each has."""
 
 MAX_MILLISECONDS = 2**63 - 1
 _MAX_DIGITS = 38  # the widest decimal
@@ -199,8 +204,18 @@ class _Lexer:
         kinds = self.tokens.kinds
         return bool(kinds) and kinds[-1] == self.tables.number["INTEGER"] and len(kinds) - 1 not in self.tokens.damaged
 
+    def _is_size(self) -> bool:
+        """Whether the last number is a `size`: elsewhere these words are names, and the parser says what is wrong."""
+        tokens = self.tokens
+        return len(tokens.kinds) > 2 and (tokens.word(len(tokens.kinds) - 3), tokens.word(len(tokens.kinds) - 2)) == (
+            "size", "="
+        )  # fmt: skip
+
     def _duration(self, word: str, start: int, end: int) -> None:
         tokens, number = self.tokens, self.tables.number
+        if word in CALENDAR_UNITS and self._is_size():
+            tokens.kinds[-1], tokens.ends[-1] = number["CALENDAR_LENGTH"], end
+            return
         if word not in UNITS:
             known = self.tables.words.get(word, self.tables.name)
             tokens.add(known if known in self.tables.reserved else self.tables.name, start, end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.parser.expressions import ExpressionBuilder
 from vsc.compiler.parser.folding import folded
+from vsc.compiler.parser.lexer import CALENDAR_UNITS
 from vsc.compiler.parser.types import is_type_name
 from vsc.compiler.parser.variables import REFERENCE
 from vsc.compiler.source import Span
@@ -184,6 +186,11 @@ class StatementBuilder(ExpressionBuilder):
 
     def _on_column_names(self, span: Span, *names: syntax.Name) -> syntax.ColumnNames:
         return syntax.ColumnNames(names, span)
+
+    def _on_calendar_length(self, span: Span, token: int) -> syntax.CalendarLength:
+        number, *_, unit = re.findall(r"[0-9]+|[a-z]+", self.word(token))  # there may be a comment in between
+        weeks, months = CALENDAR_UNITS[unit]
+        return syntax.CalendarLength(int(number) * weeks, int(number) * months, span)
 
     def _on_option_name(self, span: Span, written: syntax.Name | int) -> tuple[syntax.Name, bool]:
         if isinstance(written, syntax.Name):

@@ -10,7 +10,19 @@ __all__ = ["found", "one_of"]
 
 _NAMES = frozenset({"NAME", "QUOTED"})
 _LITERALS = frozenset(
-    {"DECIMAL", "DOUBLE", "DURATION", "FALSE", "INTEGER", "NULL", "STRING", "TRUE", "VARIABLE", "MINUS"}
+    {
+        "CALENDAR_LENGTH",
+        "DECIMAL",
+        "DOUBLE",
+        "DURATION",
+        "FALSE",
+        "INTEGER",
+        "NULL",
+        "STRING",
+        "TRUE",
+        "VARIABLE",
+        "MINUS",
+    }
 )
 _EXPRESSIONS = _NAMES | _LITERALS | {"LPAR", "NOT", "CASE", "CAST"}
 _OPERATORS = frozenset(

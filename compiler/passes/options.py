@@ -117,6 +117,11 @@ def _wrong_value(option: syntax.Option, spec: OptionSpec, codes: OptionCodes) ->
         return None if is_right else _not_a(option, spec, code)
     if isinstance(value, syntax.Variable):
         return None
+    if isinstance(value, syntax.CalendarLength):
+        if spec.type == "duration or weeks or months":
+            return None
+        message = f"`{name}` has no calendar: only `tumbling` windows have weeks, months and years"
+        return Finding(code, value.span, message, (), "write a number of `days`")
     if isinstance(value, syntax.Duration):
         return too_long(value, code) if spec.type.startswith("duration") else _not_a(option, spec, code)
     literal = value.value
@@ -145,7 +150,7 @@ def _wrong_value(option: syntax.Option, spec: OptionSpec, codes: OptionCodes) ->
 def _not_a(option: syntax.Option, spec: OptionSpec, code: str) -> Finding:
     article = "" if spec.type == "true or false" else "a "
     match spec.type:
-        case "duration":
+        case "duration" | "duration or weeks or months":
             what = "a duration, a number with its unit"
         case "duration or none":
             what = "a duration, a number with its unit, or `none`"

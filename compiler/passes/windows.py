@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.diagnostics.suggest import nearest, renamed
+from vsc.compiler.diagnostics.zone_names import zone_problem
 from vsc.compiler.passes.kinds import Kinds, join_form
-from vsc.compiler.passes.options import CLAUSE, lacking, read_options, to_add
+from vsc.compiler.passes.options import CLAUSE, LONGEST, lacking, read_options, to_add
 from vsc.compiler.topology import Topology
 from vsc.plan import Window
 from vsc.plan.connectors.facts import OptionSpec
@@ -22,16 +23,26 @@ __all__ = ["WINDOW_OPTIONS", "Windows", "check_windows"]
 
 _MANY = 1_000
 """In so many windows a record may be without a warning."""
+_DAY, _WEEK, _MONTH = 86_400_000, 7 * 86_400_000, 31 * 86_400_000
+_MONDAY = 4 * _DAY
+"""The first Monday after 1970-01-01: weeks begin there."""
+_SHORTEST_MONTH = 28 * _DAY
 _GRACE = OptionSpec("duration", "10 minutes")
+_OFFSET = OptionSpec("duration", "6 hours")
 WINDOW_OPTIONS: dict[str, dict[str, OptionSpec]] = {
-    "tumbling": {"size": OptionSpec("duration", "1 hour"), "grace": _GRACE},
+    "tumbling": {
+        "size": OptionSpec("duration or weeks or months", "1 hour"), "offset": _OFFSET,
+        "zone": OptionSpec("string", "'Europe/Berlin'"), "grace": _GRACE,
+    },
     "hopping": {
-        "size": OptionSpec("duration", "1 hour"), "advance": OptionSpec("duration", "10 minutes"), "grace": _GRACE,
+        "size": OptionSpec("duration", "1 hour"), "advance": OptionSpec("duration", "10 minutes"), "offset": _OFFSET,
+        "grace": _GRACE,
     },
     "sliding": {"difference": OptionSpec("duration", "10 minutes"), "grace": _GRACE},
     "session": {"gap": OptionSpec("duration", "10 minutes"), "grace": _GRACE},
 }  # fmt: skip
 """The kinds of windows, each with its options."""
+_OPTIONAL = ("grace", "offset", "zone")
 _NAMES: dict[str, Choice["tumbling", "hopping", "sliding", "session"]] = {
     "tumbling": "tumbling", "hopping": "hopping", "sliding": "sliding", "session": "session",
 }  # fmt: skip
@@ -139,26 +150,83 @@ def _read(window: syntax.Window) -> tuple[Window | None, list[Finding]]:
     wrong += [
         Finding("VSC128", window.span, f"a `{kind}` window needs the option `{name}`", (),
                 to_add(name, specs[name]))
-        for name in lacking([name for name in specs if name != "grace"], window.options, specs)
+        for name in lacking([name for name in specs if name not in _OPTIONAL], window.options, specs)
     ]  # fmt: skip
-    lengths: dict[str, int] = {}
-    for name, option in options.items():
-        if isinstance(option.value, syntax.Duration):
-            lengths[name] = option.value.milliseconds
-            wrong += _bad_length(kind, name, option)
-    wrong += _gaps(options, lengths)
+    lengths = {name: length for name, option in options.items() if (length := _length(option.value)) is not None}
+    for name, length in lengths.items():
+        wrong += _bad_length(kind, name, options[name], length)
+    wrong += [*_gaps(options, lengths), *_bad_offset(options, lengths), *_bad_zone(options, lengths)]
     measure = {"sliding": "difference", "session": "gap"}.get(kind, "size")
     if wrong or measure not in lengths:
         return None, wrong
-    size = lengths[measure]
+    size, written = lengths[measure], options[measure].value
     advance = size if kind == "tumbling" else lengths.get("advance", 0)
-    return Window(_NAMES[kind], size, advance, lengths.get("grace", 0)), _too_many(options, size, advance)
+    offset, months = lengths.get("offset", 0), 0
+    if isinstance(written, syntax.CalendarLength):
+        months = written.months
+        offset = (offset + _MONDAY) % size if written.weeks else offset
+    found = Window(_NAMES[kind], size, advance, lengths.get("grace", 0), offset, _text(options.get("zone")), months)
+    return found, _too_many(options, size, advance)
 
 
-def _bad_length(kind: str, name: str, option: syntax.Option) -> list[Finding]:
-    assert isinstance(option.value, syntax.Duration)
-    least = 0 if name in ("grace", "difference") else 1
-    if option.value.milliseconds >= least:
+def _length(value: object) -> int | None:
+    """A length in ms: of months, what the longest ones have."""
+    match value:
+        case syntax.Duration(milliseconds=length):
+            return length
+        case syntax.CalendarLength(weeks=weeks, months=months):
+            return weeks * _WEEK + months * _MONTH
+    return None
+
+
+def _text(option: syntax.Option | None) -> str | None:
+    if option is None or not isinstance(option.value, syntax.Literal):
+        return None
+    return str(option.value.value)
+
+
+def _bad_offset(options: Mapping[str, syntax.Option], lengths: Mapping[str, int]) -> list[Finding]:
+    """Refuses an offset by which windows would begin where others do, or that some months do not have."""
+    size = options.get("size")
+    if "offset" not in lengths or size is None:
+        return []
+    of = "advance" if "advance" in lengths else "size"
+    limit = lengths.get(of, 0)
+    if isinstance(size.value, syntax.CalendarLength) and size.value.months:
+        message, limit = "not every month has a day for this `offset`", _SHORTEST_MONTH
+        help = "make it shorter than 28 days"
+    else:
+        message = f"`offset` is not shorter than the `{of}`"
+        help = f"make it shorter than the `{of}`"
+    if lengths["offset"] < limit or limit <= 0:
+        return []
+    label = Label(options[of].value.span, f"the {of}")
+    return [Finding("VSC125", options["offset"].value.span, message, (label,), help)]
+
+
+def _bad_zone(options: Mapping[str, syntax.Option], lengths: Mapping[str, int]) -> list[Finding]:
+    """Refuses a zone that does not exist, and one for windows that are shorter than the days in it, or longer by some
+    hours."""
+    zone = options.get("zone")
+    name = _text(zone)
+    if zone is None or name is None:
+        return []
+    if (problem := zone_problem(name)) is not None:
+        message, help, meant = problem
+        fix = None if meant is None else Fix(zone.value.span, f"'{meant}'")
+        return [Finding("VSC125", zone.value.span, message, (), help, fix)]
+    if lengths.get("size", 0) % _DAY == 0:
+        return []
+    label = Label(options["size"].value.span, "the size")
+    help = "give a size in days, weeks or months, or remove the `zone`; `offset` moves the windows"
+    return [Finding("VSC125", zone.span, "a `zone` is for windows of whole days", (label,), help)]
+
+
+def _bad_length(kind: str, name: str, option: syntax.Option, length: int) -> list[Finding]:
+    if length > LONGEST:
+        return [Finding("VSC125", option.value.span, "this is longer than event time can hold", (), "make it shorter")]
+    least = 0 if name in ("grace", "difference", "offset") else 1
+    if length >= least:
         return []
     wrong, action = ("negative", "zero or more") if least == 0 else ("zero or negative", "at least one millisecond")
     message = f"the `{name}` of a `{kind}` window cannot be {wrong}"
@@ -188,7 +256,7 @@ def _too_many(options: Mapping[str, syntax.Option], size: int, advance: int) -> 
 
 def _shape(window: Window | None) -> tuple[object, ...] | None:
     """What must be equal for two tables to have the same windows."""
-    return None if window is None else (window.kind, window.size, window.advance)
+    return None if window is None else window.shape
 
 
 def _words(window: Window | None) -> str:

@@ -170,6 +170,10 @@ REBUILT = {"store totals", "store totals#groups", "store hourly", "store hourly#
          "`hourly`: window was tumbling (size = 1 hour, grace = 10 minutes), "
          "is tumbling (size = 2 hours, grace = 10 minutes)",
          {"store hourly", "store hourly#windows", "store final#suppressed", "sink final to files 'final'"}),
+        ("size = 1 hour", "size = 1 day, zone = 'Asia/Tokyo'",
+         "`hourly`: window was tumbling (size = 1 hour, grace = 10 minutes), "
+         "is tumbling (size = 1 day, zone = 'Asia/Tokyo', grace = 10 minutes)",
+         {"store hourly", "store hourly#windows", "store final#suppressed", "sink final to files 'final'"}),
         ("within 1 hour", "within 2 hours", "`once`: within was 1 hour, is 2 hours",
          {"store once#passed", "sink once to console"}),
         ("by account within", "by currency within", None, {"store once#passed", "sink once to console"}),

@@ -333,8 +333,10 @@ class _Operations(Growing):
         kind = rng.choice(("tumbling", "hopping", "sliding", "session"))
         size = rng.choice((5, 10, 20))
         advance = rng.choice((2, 5)) if kind == "hopping" else 0
-        options = {"tumbling": f"size = {size} ms", "hopping": f"size = {size} ms, advance = {advance} ms",
-                   "sliding": f"difference = {size} ms", "session": f"gap = {size} ms"}[kind]  # fmt: skip
+        offset = ", offset = 1 ms" if size == 10 else ""
+        options = {"tumbling": f"size = {size} ms{offset}", "session": f"gap = {size} ms",
+                   "hopping": f"size = {size} ms, advance = {advance} ms{offset}",
+                   "sliding": f"difference = {size} ms"}[kind]  # fmt: skip
         grace = rng.choice(("", "", ", grace = 3 ms", ", grace = 25 ms"))
         return (kind, size, advance), f" window {kind} ({options}{grace})"
 

@@ -84,7 +84,7 @@ def test_completion_knows_the_place() -> None:
         ]  # fmt: skip
         window = "table t = aggregate payments group by currency window "
         assert await labels(window) == ["tumbling", "hopping", "sliding", "session"]
-        assert await labels(window + "hopping (size = 1 hour, ") == ["advance", "grace"]
+        assert await labels(window + "hopping (size = 1 hour, ") == ["advance", "offset", "grace"]
         found = await labels(window + "tumbling (size = 1 hour) select ")
         assert found[:6] == ["id", "currency", "amount", "paid_at", "window_start", "window_end"]
         assert "max_by" in found and "case" in found

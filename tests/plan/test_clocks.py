@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from vsc.compiler.driver import compile_topology
-from vsc.plan import Plan
-from vsc.plan.clocks import Every, NodeClock, moments_due, node_clocks, stepping
+from vsc.plan import Plan, Window
+from vsc.plan.clocks import NodeClock, WindowEnds, moments_due, node_clocks, stepping
 
 SOURCES = """
 stream sales (sku string, country string, n int) from memory () key sku;
@@ -133,9 +133,13 @@ def test_windows_are_due_at_regular_moments_and_all_else_at_any() -> None:
     sink days to memory (); sink closed to memory ();
     """
     due = moments_due(_plan(text))
-    assert (due["sales"], due["returns"], due["prices"]) == (None, frozenset({Every(20, 3)}), frozenset())
+    assert (due["sales"], due["returns"], due["prices"]) == (
+        None,
+        frozenset({WindowEnds(Window("hopping", 60, 20, 0), 3)}),
+        frozenset(),
+    )
     only = _plan(text.replace("grace 7 ms", ""))
-    assert moments_due(only)["sales"] == frozenset({Every(100, 5)})
+    assert moments_due(only)["sales"] == frozenset({WindowEnds(Window("tumbling", 100, 100, 0), 5)})
 
 
 def test_a_stage_steps_on_all_sources_of_a_node_that_gets_what_waited_for_fewer() -> None:

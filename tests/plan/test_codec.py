@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from vsc.compiler import compile_topology
 from vsc.plan import (
     Call,
     Cast,
@@ -125,6 +126,17 @@ def test_a_join_without_max_age_is_written_as_before() -> None:
     aged = dataclasses.replace(join, operation=dataclasses.replace(join.operation, max_age=7, drop_older=True))
     changed = dataclasses.replace(plan, nodes=tuple(aged if node is join else node for node in plan.nodes))
     assert '"max_age": 7' in dump(changed) and load(dump(changed)) == changed
+
+
+def test_a_window_without_a_calendar_is_written_as_before() -> None:
+    text = "stream s (k string) from memory () key k; table w = aggregate s group by k window {} select count(*) as n;"
+    plain, daily = (
+        compile_topology(text.format(f"tumbling (size = 1 day{zone})")) for zone in ("", ", zone = 'Asia/Tokyo'")
+    )
+    window = {"kind": "tumbling", "size": 86_400_000, "advance": 86_400_000, "grace": 0}
+    found = [json.loads(dump(plan))["nodes"][1]["operation"]["window"] for plan in (plain, daily)]
+    assert found == [window, {**window, "zone": "Asia/Tokyo"}]
+    assert load(dump(daily)) == daily
 
 
 def test_the_text_is_json_with_the_format_version_first_and_expressions_tagged() -> None:

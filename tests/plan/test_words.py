@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from vsc.plan.words import bytes_text, duration, rounded_duration
+from vsc.compiler import compile_topology
+from vsc.plan.nodes import Aggregate
+from vsc.plan.words import bytes_text, duration, rounded_duration, window
 
 
 @pytest.mark.parametrize(
@@ -27,3 +29,17 @@ def test_a_duration_is_exact() -> None:
 )  # fmt: skip
 def test_bytes_have_one_decimal_where_it_says_something(size: int, text: str) -> None:
     assert bytes_text(size) == text
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["tumbling (size = 1 hour, grace = 5 minutes)", "tumbling (size = 1 week)", "tumbling (size = 7 days)",
+     "tumbling (size = 2 weeks, zone = 'Europe/Berlin')", "tumbling (size = 7 days, offset = 1 day, zone = 'UTC')",
+     "tumbling (size = 1 month, offset = 14 days, zone = 'Asia/Tokyo', grace = 1 hour)", "tumbling (size = 3 months)",
+     "hopping (size = 1 day, advance = 12 hours, offset = 6 hours)", "session (gap = 7 days)"],
+)  # fmt: skip
+def test_a_window_is_written_as_the_language_has_it(written: str) -> None:
+    text = "stream s (k string) from memory () key k; table w = aggregate s group by k window {} select count(*) as n;"
+    operation = compile_topology(text.format(written)).node("w").operation
+    assert isinstance(operation, Aggregate) and operation.window is not None
+    assert window(operation.window) == written

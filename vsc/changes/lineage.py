@@ -219,7 +219,7 @@ class _Lineages:
         row = of if operation.over == "stream" else self.found[self._nodes[node.inputs[0]].inputs[0]]
         calls = tuple(self._terms.call(call, row.scope) for call in operation.calls)
         window = operation.window
-        spans = None if window is None else (window.kind, window.size, window.advance)
+        spans = None if window is None else window.shape
         rows = self._terms.of("aggregate", of.rows, of.key, calls, spans, operation.final)
         bounds = range(len(node.schema.key) - len(of.key))
         key = (*of.key, *(self._terms.of("bound", rows, place) for place in bounds))

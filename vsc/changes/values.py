@@ -41,7 +41,7 @@ def alike(was: Any, now: Any) -> bool:
             same = (was.function, was.distinct, was.type) == (now.function, now.distinct, now.type)
             return same and was.kept_types == now.kept_types and _all_alike(was.args, now.args)
         case Window(), Window():
-            return (was.kind, was.size, was.advance) == (now.kind, now.size, now.advance)
+            return was.shape == now.shape
         case tuple(), tuple():
             return _all_alike(was, now)
     return bool(was == now)

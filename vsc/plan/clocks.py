@@ -8,12 +8,13 @@ that a record that was in time where it was read is in time there.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from vsc.plan.nodes import Node, Plan
 from vsc.plan.operations import Aggregate, Source, Window
 from vsc.plan.record import record
 
-__all__ = ["Every", "NodeClock", "held_back_by", "moments_due", "node_clocks", "stepping"]
+__all__ = ["NodeClock", "WindowEnds", "held_back_by", "moments_due", "node_clocks", "stepping"]
 
 
 @record
@@ -95,20 +96,20 @@ def _tells_time(node: Node) -> bool:
 
 
 @record
-class Every:
-    """Moments of a clock: those that are `phase` ms after a multiple of `span` ms."""
+class WindowEnds:
+    """Moments of a clock: those `after` ms after a window ends that is like `window`, which has no grace here."""
 
-    span: int
-    phase: int
+    window: Window
+    after: int
 
 
-def moments_due(plan: Plan) -> Mapping[str, frozenset[Every] | None]:
+def moments_due(plan: Plan) -> Mapping[str, frozenset[WindowEnds] | None]:
     """By source, the moments of its clock that a stage has to know of (`stepping`); None: all of them.
 
     Windows that wait to close are due at few.
     """
     nodes, clocks = {node.name: node for node in plan.nodes}, node_clocks(plan)
-    by_source: dict[str, frozenset[Every] | None] = {node.name: frozenset() for node in plan.sources}
+    by_source: dict[str, frozenset[WindowEnds] | None] = {node.name: frozenset() for node in plan.sources}
     asking = _asking(plan, clocks)
     for node in plan.nodes:
         if node.name in asking:
@@ -119,7 +120,7 @@ def moments_due(plan: Plan) -> Mapping[str, frozenset[Every] | None]:
     return by_source
 
 
-def _due(node: Node, nodes: Mapping[str, Node], clock: NodeClock) -> Every | None:
+def _due(node: Node, nodes: Mapping[str, Node], clock: NodeClock) -> WindowEnds | None:
     """When what the node holds can be due: windows of one size close one after the other."""
     operation = node.operation
     if not operation.waits or not (operation.begins_windows or operation.holds_windows):
@@ -127,7 +128,7 @@ def _due(node: Node, nodes: Mapping[str, Node], clock: NodeClock) -> Every | Non
     window = _window(node, nodes)
     if window is None or window.kind not in ("tumbling", "hopping"):
         return None
-    return Every(window.advance, (clock.hold + clock.holds) % window.advance)
+    return WindowEnds(replace(window, grace=0), clock.hold + clock.holds - window.span)
 
 
 def _held_back(node: Node, nodes: Mapping[str, Node]) -> int:

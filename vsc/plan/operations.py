@@ -430,26 +430,44 @@ class AggregateCall:
         return () if self.function == "count" and not self.distinct else tuple(arg.type for arg in self.args)
 
 
+_SET_BACK = 7 * 3_600_000
+"""The most by which the clocks of any zone have been set back since 1970: those of Antarctica/Vostok, in 1994."""
+
+
 @record
 class Window:
     """The window of an aggregate, in ms. `size` is the size, a sliding window's difference or a session's gap.
-    `advance` is a hopping window's advance, a tumbling window's size, else 0."""
+    `advance` is a hopping window's advance, a tumbling window's size, else 0.
+
+    Tumbling and hopping windows begin `offset` after the multiples of `advance` since 1970; with a `zone`, by the
+    clocks there. Windows of so many calendar `months` begin `offset` after the first of a month, and `size` is what
+    the longest of them can be.
+    """
 
     kind: Choice["tumbling", "hopping", "sliding", "session"]
     size: int
     advance: int
     grace: int
+    offset: int = 0
+    zone: str | None = None
+    months: int = 0
+
+    @property
+    def shape(self) -> tuple[str | int | None, ...]:
+        """What decides about which windows there are; as short as it was when there was less to decide."""
+        shape = (self.kind, self.size, self.advance, self.offset, self.zone, self.months)
+        return shape if any(shape[3:]) else shape[:3]
 
     @property
     def span(self) -> int:
         """How far the end of a window can be behind the time of its result. A session's end is that time."""
-        return 0 if self.kind == "session" else self.size
+        return 0 if self.kind == "session" else self.size + (_SET_BACK if self.zone else 0)
 
     @property
     def held(self) -> int:
         """How far stream time is ahead of a result when the window closes, at most."""
         inclusive = self.kind in ("sliding", "session")  # still open at its end plus grace
-        return self.size + self.grace + inclusive
+        return (self.size if self.kind == "session" else self.span) + self.grace + inclusive
 
     @property
     def lingers(self) -> int:

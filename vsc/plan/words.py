@@ -8,6 +8,9 @@ from vsc.plan import StreamGlobalJoin, StreamStreamJoin, StreamTableJoin, Window
 
 __all__ = ["article", "bytes_text", "clauses", "counted", "duration", "rounded_duration", "window", "within"]
 
+_WEEK = 7 * 86_400_000
+_MONDAY = 4 * 86_400_000
+"""The first Monday after 1970-01-01."""
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
 
 
@@ -66,12 +69,28 @@ def rounded_duration(milliseconds: int) -> str:
 def window(found: Window) -> str:
     """A window as the language writes it: ``tumbling (size = 1 hour, grace = 10 minutes)``."""
     measure = {"sliding": "difference", "session": "gap"}.get(found.kind, "size")
-    options = [f"{measure} = {duration(found.size)}"]
+    options = [f"{measure} = {_size(found)}"]
     if found.kind == "hopping":
         options.append(f"advance = {duration(found.advance)}")
+    if found.offset and not _is_weekly(found):
+        options.append(f"offset = {duration(found.offset)}")
+    if found.zone:
+        options.append(f"zone = '{found.zone}'")
     if found.grace:
         options.append(f"grace = {duration(found.grace)}")
     return f"{found.kind} ({', '.join(options)})"
+
+
+def _size(found: Window) -> str:
+    count, unit = (found.months, "month") if found.months else (found.size // _WEEK, "week")
+    if found.months or _is_weekly(found):
+        return f"{count} {unit}{'s' if count > 1 else ''}"
+    return duration(found.size)
+
+
+def _is_weekly(found: Window) -> bool:
+    """Whether its windows begin on Mondays, as those that are written in weeks."""
+    return found.kind == "tumbling" and found.size % _WEEK == 0 and found.offset == _MONDAY
 
 
 def within(join: StreamStreamJoin) -> str:

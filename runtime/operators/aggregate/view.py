@@ -5,10 +5,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from vsc.plan.nodes import Aggregate, Column, Node, Plan
+import numpy as np
+
+from vsc.plan.nodes import Aggregate, Column, Node, Plan, Window
 from vsc.plan.types import BIGINT
 from vsc.runtime.operators.aggregate.functions.calls import Calls, Group
 from vsc.runtime.operators.aggregate.groups.state import SUFFIX, AggregateState, moving
+from vsc.runtime.operators.aggregate.windows.grid import grid_of
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.views.question import Question, Status, StoreInfo
@@ -66,7 +69,7 @@ class _View:
         if self._window is None:
             return self._group.decode(place), Status.ROW
         (start,) = _NUMBER.unpack_from(place, len(place) - _NUMBER.size)
-        end = group.time if self._window.kind == "session" else start + self._window.size
+        end = _end(self._window, start, group)
         closes = end if self._window.kind == "session" else start
         status = Status.CLOSED if closes <= self._state.closed else Status.OPEN
         bounds = (start * _MILLISECOND, end * _MILLISECOND)
@@ -81,6 +84,15 @@ class _View:
         return Entry(status, encoded, key, row, extra)
 
 
+def _end(window: Window, start: int, group: Group) -> int:
+    match window.kind:
+        case "session":
+            return group.time
+        case "sliding":
+            return start + window.size
+    return int(grid_of(window).ends_of(np.array([start]))[0])
+
+
 def _contents(plan: Plan, node: Node, operation: Aggregate) -> Contents:
     return Contents(("timestamp", "rows"), node.schema.key, node.schema.value, node.name)
 
@@ -88,7 +100,7 @@ def _contents(plan: Plan, node: Node, operation: Aggregate) -> Contents:
 def _encoded(plan: Plan, node: Node, operation: Aggregate) -> tuple[Column, ...]:
     """What groups are encoded with: the window, and each call with the types that it keeps."""
     window = operation.window
-    bounds = () if window is None else (Column(f"{window.kind} {window.size} {window.advance}", BIGINT),)
+    bounds = () if window is None else (Column(" ".join(map(str, window.shape)), BIGINT),)
     calls = enumerate(operation.calls)
     return bounds + tuple(
         Column(f"{n} {c.function} {c.distinct} {[*map(str, c.kept_types)]}", c.type) for n, c in calls

@@ -2,7 +2,7 @@
 
 Many partitions get the same steps, so these are packed: the differences from step to step, compressed. Guarantees: of
 the steps of one time only the first is sent, of those at which the clock of the epoch's beginning stands none, and
-where only windows of one size wait just the first ones beyond each moment at which one can close; they arrive in D12's
+where only windows of one kind wait just the first ones beyond each moment at which one can close; they arrive in D12's
 order. Which stages and partitions get them is said in `vsc.runtime.operators.steps`.
 """
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from vsc.plan.clocks import moments_due
 from vsc.plan.nodes import Plan
+from vsc.runtime.operators.aggregate.windows.grid import grid_of
 from vsc.runtime.operators.in_step import NO_COLUMNS
 from vsc.runtime.operators.steps import rises, steps_to
 from vsc.runtime.records import Batch, Int64s, Mask
@@ -59,8 +60,8 @@ class StepsRouter:
         if self._due is None:
             return rises(time)
         found = np.zeros(len(time), dtype=np.bool_)
-        for every in self._due:
-            found |= rises((time - every.phase) // every.span)
+        for ends in self._due:
+            found |= rises(grid_of(ends.window).ended(time - ends.after))
         return found
 
 

@@ -39,7 +39,14 @@ class OptionSpec:
     """
 
     type: Choice[
-        "duration", "duration or none", "string", "whole number", "whole number or 'any'", "true or false", "columns"
+        "duration",
+        "duration or weeks or months",
+        "duration or none",
+        "string",
+        "whole number",
+        "whole number or 'any'",
+        "true or false",
+        "columns",
     ]
     example: str
     choices: tuple[str, ...] = ()

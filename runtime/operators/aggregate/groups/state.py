@@ -30,7 +30,7 @@ from vsc.runtime.state.kv_overlay import OverlayKV
 from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, behind
 
-__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "bounds_key", "migrate", "moving", "window_key"]
+__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "migrate", "moving", "window_key"]
 
 FORMAT_VERSION: Final = 2
 SUFFIX: Final = b"a"
@@ -40,18 +40,11 @@ _META: Final = MetaRow(b"VSTA", FORMAT_VERSION, "the state of an aggregate", (-1
 _BEFORE: Final = MetaRow(b"VSTA", 1, "the state of an aggregate", (-1, 0, -1, -1, 0))
 _NUMBER: Final = struct.Struct(">Q")
 _PLACE: Final = struct.Struct(">QQ")
-_MILLISECOND: Final = 1000
-_TIMESTAMP: Final = 1 << 63
 
 
 def window_key(key: bytes, start: int) -> bytes:
     """The window of the group `key` that begins at `start`, as a group."""
     return key + _NUMBER.pack(start)
-
-
-def bounds_key(start: int, end: int) -> bytes:
-    """A window's bounds as `KeyCodec` would write them after the group's key."""
-    return _PLACE.pack(start * _MILLISECOND + _TIMESTAMP, end * _MILLISECOND + _TIMESTAMP)
 
 
 class AggregateState:

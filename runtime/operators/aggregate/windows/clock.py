@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Window
+from vsc.runtime.operators.aggregate.windows.grid import grid_of
 from vsc.runtime.operators.clock import Timing
 from vsc.runtime.operators.columns.segments import SAFE
 from vsc.runtime.records import Int64s
@@ -23,13 +24,13 @@ __all__ = ["Reached", "WindowClock"]
 class Reached:
     """What records change: pairs of a record and a window's start, by record, then by start.
 
-    `late`: the records of the other pairs, whose window is closed. `advance` is the windows' advance.
+    `number` is that of the window among all. `late`: the records of the other pairs, whose window is closed.
     """
 
     record: Int64s
     start: Int64s
+    number: Int64s
     late: Int64s
-    advance: int
 
     def distinct(self, key: Int64s) -> tuple[Int64s, Int64s]:
         """Windows of groups, numbered in the order in which they are first reached: each pair's window, each window's
@@ -39,7 +40,7 @@ class Reached:
         """
         if not len(self.record):
             return self.record, self.record
-        key, place = key[self.record], self.start // self.advance
+        key, place = key[self.record], self.number
         place, span = place - int(place.min()), int(place.max() - place.min()) + 1
         if (int(key.max()) + 1) * span >= SAFE:
             place = pa.array(place).dictionary_encode().indices.to_numpy().astype(np.int64)
@@ -57,26 +58,31 @@ class WindowClock:
     one at its end, of which `kept` stays.
     """
 
-    __slots__ = ("_window", "before", "closed", "end", "kept", "timing")
+    __slots__ = ("_grace", "_grid", "before", "closed", "end", "kept", "timing")
 
     def __init__(self, window: Window, closed: int, timing: Timing) -> None:
-        self._window, self.before, self.timing = window, closed, timing
+        self._grid, self._grace, self.before, self.timing = grid_of(window), window.grace, closed, timing
         # what was closed under a shorter grace stays closed
-        self.closed: Int64s = np.maximum(timing.clock - window.held, closed)
-        self.end, self.kept = (max(clock - window.held, closed) for clock in (timing.now, timing.kept))
+        self.closed: Int64s = np.maximum(self.closed_by(timing.clock), closed)
+        ends = self.closed_by(np.array([timing.now, timing.kept], dtype=np.int64))
+        self.end, self.kept = np.maximum(ends, closed).tolist()
+
+    def closed_by(self, clock: Int64s) -> Int64s:
+        """The start up to which such a clock closes windows."""
+        return self._grid.ended_up_to(clock - self._grace)
 
     def reach(self, time: Int64s) -> Reached:
         """The windows that records of these times change."""
-        size, advance = self._window.size, self._window.advance
-        first = np.maximum(0, time - size + advance) // advance
-        many = time // advance - first + 1
-        record, start = np.repeat(np.arange(len(time)), many), spread(first, many) * advance
+        first, last = self._grid.reached(time)
+        many = last - first + 1
+        record, number = np.repeat(np.arange(len(time)), many), spread(first, many)
+        start = self._grid.starts(number)
         is_open = start > self.closed[record]
-        return Reached(record[is_open], start[is_open], record[~is_open], advance)
+        return Reached(record[is_open], start[is_open], number[is_open], record[~is_open])
 
     def due(self, start: Int64s) -> Int64s:
         """When each of these windows closes."""
-        return start + self._window.held
+        return self._grid.ends_of(start) + self._grace
 
     def closing(self, start: Int64s) -> Int64s:
         """The event at which each of these windows closes, which all close in this batch."""
@@ -92,5 +98,5 @@ class WindowClock:
         np.maximum.at(opened, reached.record, reached.start)
         opened = np.maximum.accumulate(opened)
         before = np.concatenate([np.array([self.before]), self.closed[:-1]])
-        limit = np.minimum(self.closed, opened - self._window.held)
+        limit = np.minimum(self.closed, self.closed_by(opened))
         return np.maximum.accumulate(np.where(self.closed > before[: len(limit)], limit, -1))

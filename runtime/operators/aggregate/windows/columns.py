@@ -16,9 +16,10 @@ from vsc.plan.nodes import Aggregate
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
 from vsc.runtime.operators.aggregate.functions.states import EntryRanges, Rows
 from vsc.runtime.operators.aggregate.groups.folding import Folding, Groups
-from vsc.runtime.operators.aggregate.groups.state import AggregateState, bounds_key, window_key
+from vsc.runtime.operators.aggregate.groups.state import AggregateState, window_key
 from vsc.runtime.operators.aggregate.windows.clock import Reached, WindowClock
-from vsc.runtime.operators.aggregate.windows.results import WindowResults
+from vsc.runtime.operators.aggregate.windows.grid import grid_of
+from vsc.runtime.operators.aggregate.windows.results import WindowResults, names_of
 from vsc.runtime.operators.columns.evaluation import Computed
 from vsc.runtime.operators.columns.flow import Flow, taken
 from vsc.runtime.operators.columns.moments import Moments, turns
@@ -58,6 +59,7 @@ class WindowColumns:
     ) -> None:
         assert operation.window is not None
         self._site, self._window, self._final = site, operation.window, operation.final
+        self._ends = grid_of(operation.window).ends_of
         self._folding, self._state = folding, state
         self._space, self._results = site.space, WindowResults(site)
         self._keys: list[bytes] = []
@@ -139,7 +141,8 @@ class WindowColumns:
         if horizon is None:
             limits = clock.forgotten(reached, self._state.highest)
             return limits, int(limits[-1]) if len(limits) else -1
-        limit = min(clock.kept, horizon - self._window.held - 1)
+        unseen = clock.closed_by(np.array([horizon - 1], dtype=np.int64))
+        limit = min(clock.kept, int(unseen[0]))
         return np.full(len(clock.closed), limit, dtype=np.int64), limit
 
     def _account(self, windows: _Windows, clock: WindowClock) -> Int64s:
@@ -163,7 +166,7 @@ class WindowColumns:
             place, start, kb = state.indexed(row_key)
             if place <= forgotten:
                 self._deletes += [row_key, state.groups + window_key(kb, start)]
-                self._gone.append((self._result_key(kb, start), start))
+                self._gone.append((kb, start))
                 if self._folding.keeps:
                     prefix = self._entries(kb, start)
                     self._ranges.append((prefix, prefix_end(prefix) or b""))
@@ -186,9 +189,6 @@ class WindowColumns:
 
     def _entries(self, kb: bytes, start: int) -> bytes:
         return self._state.entries + window_key(kb, start)
-
-    def _result_key(self, kb: bytes, start: int) -> bytes:
-        return kb + bounds_key(start, start + self._window.size)
 
     # --------------------------------------------------------------------------------------------------- what is sent
 
@@ -216,18 +216,15 @@ class WindowColumns:
 
     def _stored(self, sent: Flow, windows: _Windows) -> Flow:
         """Puts what is sent into the result table, under the keys of the windows instead of their numbers."""
-        names = [self._result_key(kb, start) for kb, start in zip(windows.kb, windows.start.tolist(), strict=True)]
+        names = names_of(windows.kb, windows.start, self._ends(windows.start))
         return self._site.stored(replace(sent, key=self._space.encoded(names)[sent.key]))
 
     def _forget(self, flow: Flow, windows: _Windows, limits: Int64s, forgotten: int) -> None:
         """Removes the results of windows that no record can reach, each after the record that made it unreachable."""
         gone = list(self._gone)  # these the store has
         for number in np.flatnonzero(windows.fresh & (windows.start <= forgotten)).tolist():
-            start = int(windows.start[number])
-            gone.append((self._result_key(windows.kb[number], start), start))
-        record = np.searchsorted(limits, np.array([start for _, start in gone], dtype=np.int64))
+            gone.append((windows.kb[number], int(windows.start[number])))
+        start = np.array([start for _, start in gone], dtype=np.int64)
         stored = np.arange(len(gone)) < len(self._gone)
-        self._results.removed(flow, [key for key, _ in gone], record, stored)
-
-    def _ends(self, start: Int64s) -> Int64s:
-        return start + self._window.size
+        names = names_of([kb for kb, _ in gone], start, self._ends(start))
+        self._results.removed(flow, names, np.searchsorted(limits, start), stored)

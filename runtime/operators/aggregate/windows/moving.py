@@ -115,7 +115,7 @@ class MovingWindows:
         held = list(map(state.indexed, state.places(state.closed + 1, None)))
         if held:
             last = held[-1][0]
-            state.stream_time = max(state.stream_time, last + self._window.held)
+            state.stream_time = max(state.stream_time, int(self._due(np.array([last]))[0]))
             state.closed, state.open = max(state.closed, last), 0
         return [(place, (place, start, kb)) for place, start, kb in held]
 
@@ -182,6 +182,10 @@ class MovingWindows:
         """
         return clock - self._window.held
 
+    def _due(self, place: Int64s) -> Int64s:
+        """The stream times at which windows at these places in time close."""
+        return place + self._window.held
+
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
         """The place in time up to which no record can reach a window."""
         raise NotImplementedError
@@ -189,7 +193,7 @@ class MovingWindows:
     def _unseen_up_to(self) -> int | None:
         """The same by the clock of the input: up to where no node sees a window's result either; None: by records."""
         horizon = self._site.horizon()
-        return None if horizon is None else self._closed_up_to(horizon) - 1
+        return None if horizon is None else self._closed_up_to(horizon - 1)
 
     def _left_up_to(self, time: int | None = None) -> int:
         """The place in time up to which windows leave their groups: before a record of this time, or at the end."""
@@ -256,7 +260,7 @@ class MovingWindows:
     def _loop(self, flow: Flow, args: Sequence[Args], moving: Int64s) -> None:
         state, sent, keys = self._state, self._sent, flow.space.keys
         loaded = {number: self._loaded[keys[number]] for number in set(flow.key.tolist())}
-        behind, most = self._window.held, self._closings.most
+        closed_up_to, most = self._closed_up_to, self._closings.most
         records = zip(flow.key.tolist(), flow.time.tolist(), args, moving.tolist(), strict=True)
         for row, (number, time, given, moved) in enumerate(records):
             self._row, key, self._now = row, loaded[number], max(state.stream_time, moved)
@@ -271,8 +275,8 @@ class MovingWindows:
                 self._kv.discard()
                 self._failed[row] = failure
                 continue
-            if state.stream_time - behind > state.closed:
-                self._move(state.stream_time - behind)
+            if (closed := closed_up_to(state.stream_time)) > state.closed:
+                self._move(closed)
             if self._entries:
                 self._kv.commit()
             if state.open > most[-1]:
@@ -301,10 +305,10 @@ class MovingWindows:
 
     def _end(self, records: int, timing: Timing, forgotten: int) -> None:
         """Closes and forgets all windows that the batch has passed, which were forgotten up to a place before it."""
-        state, behind = self._state, self._window.held
+        state = self._state
         self._row, state.stream_time = records, timing.kept
-        if timing.now - behind > state.closed:
-            self._move(timing.now - behind)
+        if (closed := self._closed_up_to(timing.now)) > state.closed:
+            self._move(closed)
         closing = list(self._unreached(self._closed, state.closed))
         groups = self._groups_of(closing) if self._final else [None] * len(closing)
         for window, group in zip(closing, groups, strict=True):
@@ -320,7 +324,7 @@ class MovingWindows:
                     self._close((place, start, key.kb), group)
         self._send_finals(timing)
         state.open -= len(self._closings.closed)
-        state.closed = max(self._closed, min(state.closed, timing.kept - behind))
+        state.closed = max(self._closed, min(state.closed, self._closed_up_to(timing.kept)))
         if self._entries:
             self._kv.commit()
 
@@ -368,7 +372,7 @@ class MovingWindows:
         """Sends the final results, in the order in which their windows close: at these events, or by the clock."""
         if not self._final:
             return
-        due = np.array([place for (place, _, _), _, _ in self._finals], dtype=np.int64) + self._window.held
+        due = self._due(np.array([place for (place, _, _), _, _ in self._finals], dtype=np.int64))
         event = timing.passes(due) if event is None else event
         order, self._at = timing.sent(event, due, [self._rank(start, kb) for (_, start, kb), _, _ in self._finals])
         for (place, start, kb), time, new in map(self._finals.__getitem__, order.tolist()):

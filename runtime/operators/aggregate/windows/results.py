@@ -119,7 +119,7 @@ def _numbers(values: Sequence[int]) -> Int64s:
 
 
 def names_of(kbs: Sequence[bytes], start: Int64s, end: Int64s) -> list[bytes]:
-    """The encoded keys of windows, as `bounds_key` makes them."""
+    """The encoded keys of windows: their groups', and their bounds as a KeyCodec encodes timestamps."""
     bounds = np.stack([start, end], axis=1) * _MILLISECOND
     packed = (bounds.astype(np.uint64) + np.uint64(_TIMESTAMP)).astype(">u8").tobytes()
     return [kb + packed[at : at + _BOUNDS] for kb, at in zip(kbs, range(0, len(packed), _BOUNDS), strict=True)]

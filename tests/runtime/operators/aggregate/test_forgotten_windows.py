@@ -16,6 +16,7 @@ MOVING = ["sliding (difference = 10 ms, grace = 25 ms)", "session (gap = 10 ms, 
 FIXED = [
     "tumbling (size = 10 ms, grace = 25 ms)",
     "hopping (size = 10 ms, advance = 4 ms, grace = 0 ms)",
+    "hopping (size = 10 ms, advance = 4 ms, offset = 3 ms, grace = 0 ms)",
 ]
 
 
