@@ -192,7 +192,7 @@ def test_executors_whose_python_is_bare_use_what_vsc_pack_has_packed(
     subprocess.run([*vsc, "pack", topology], cwd=base, env=environment(), capture_output=True, check=True)
     words = command(cluster, topology, base, base / "out-packed", base / "ck-packed")
     done = subprocess.run(
-        [*words, "--conf", "spark.archives=env.tar.gz#env"],
+        [*words, "--archives", "env.tar.gz#env"],
         cwd=base, env=environment() | {"PYSPARK_PYTHON": "./env/bin/python"},
         capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip

@@ -41,11 +41,29 @@ def _command(parser: argparse.ArgumentParser, name: str, level: str) -> Iterator
     yield f"{level} vsc {name}\n"
     if parser.description:
         yield textwrap.fill(parser.description, 118, break_on_hyphens=False) + "\n"
-    arguments = [a for a in parser._actions if not isinstance(a, argparse._SubParsersAction | argparse._HelpAction)]
-    if arguments:
-        yield "| argument | meaning |\n|---|---|"
+    for title, arguments in _groups(parser):
+        yield f"{title}| argument | meaning |\n|---|---|"
         yield "\n".join(f"| {_form(action)} | {_meaning(action)} |" for action in arguments) + "\n"
     yield from _commands(parser, level + "#")
+
+
+def _groups(parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[argparse.Action]]]:
+    """The arguments in groups, each with what stands above it; the parser's own two are one, without a title."""
+    shown = [
+        action
+        for action in parser._actions
+        if not isinstance(action, argparse._SubParsersAction | argparse._HelpAction)
+        and action.help != argparse.SUPPRESS
+    ]
+    titled = parser._action_groups[2:]
+    apart = [action for group in titled for action in group._group_actions]
+    own = [action for action in shown if action not in apart]
+    if own:
+        yield "", own
+    for group in titled:
+        inside = [action for action in shown if action in group._group_actions]
+        if inside:
+            yield f"{str(group.title)[:1].upper()}{str(group.title)[1:]}:\n\n", inside
 
 
 def _form(action: argparse.Action) -> str:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from vsc import __version__
 from vsc.cli.common import print_payload
@@ -41,6 +41,8 @@ COMMANDS = {
     "lsp": "serve an editor (Language Server Protocol)",
     "doctor": "find what keeps Spark from running here",
 }
+
+_JAVA_OPTIONS = "--driver-java-options"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -102,8 +104,20 @@ def _near(name: str, known: Iterable[str]) -> str | None:
     return None if found is None else f"did you mean `{found}`?"
 
 
+def _joined(arguments: Iterable[str]) -> Iterator[str]:
+    """The arguments, with ``--driver-java-options`` and its value in one."""
+    rest = iter(arguments)
+    for argument in rest:
+        value = next(rest, None) if argument == _JAVA_OPTIONS else None
+        yield argument if value is None else f"{argument}={value}"
+
+
 class _Parser(argparse.ArgumentParser):
     """Raises `UsageError` for wrong use."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As `ArgumentParser` does, but options of Java may begin with a dash, as spark-submit takes them."""
+        return super().parse_known_args(None if args is None else list(_joined(args)), namespace)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self.prog}: {message}", f"{self.prog} --help shows what it takes")

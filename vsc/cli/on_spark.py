@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,9 +21,19 @@ if TYPE_CHECKING:
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.spark.session.interrupts import Interrupts
 
-__all__ = ["SparkOptions", "add_spark", "check_java", "need_packages", "refusal"]
+__all__ = [
+    "LOCAL",
+    "SparkOptions",
+    "add_spark",
+    "check_java",
+    "check_memory",
+    "need_packages",
+    "parsed_packages",
+    "refusal",
+    "settings",
+]
 
-_LOCAL = "local[*]"
+LOCAL = "local[*]"
 _MASTER = re.compile(
     r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s)://.+", re.IGNORECASE
 )
@@ -34,9 +44,9 @@ T = TypeVar("T")
 _NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobuf", "rich", "packaging")
 
 
-def add_spark(parser: argparse.ArgumentParser) -> None:
+def add_spark(parser: argparse._ActionsContainer) -> None:
     """Adds ``--master``, ``--conf`` and ``--packages``."""
-    parser.add_argument("--master", default=_LOCAL, metavar="URL", help="as for spark-submit (default: local[*])")
+    parser.add_argument("--master", default=LOCAL, metavar="URL", help="as for spark-submit (default: local[*])")
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; can be repeated"
     )
@@ -50,30 +60,43 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """What ``--master``, ``--conf`` and ``--packages`` say."""
+    """What a command is told about its session.
+
+    `arguments` are those of spark-submit that are no settings; `from_files` the settings that it finds in a file.
+    """
 
     master: str
     conf: Mapping[str, str]
     packages: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
+    from_files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> SparkOptions:
-        """Raises `UsageError` for what is invalid."""
-        if not _MASTER.fullmatch(args.master):
+        """What ``--master``, ``--conf`` and ``--packages`` say. Raises `UsageError` for what is invalid."""
+        return cls.checked(args.master, settings(args.conf), parsed_packages(args.packages))
+
+    @classmethod
+    def checked(
+        cls,
+        master: str,
+        conf: Mapping[str, str],
+        packages: tuple[str, ...],
+        arguments: tuple[str, ...] = (),
+        from_files: Mapping[str, str] | None = None,
+    ) -> SparkOptions:
+        """Raises `UsageError` for a master that is none."""
+        if not _MASTER.fullmatch(master):
             raise UsageError(
-                f"--master {args.master} is not a master of Spark",
+                f"--master {master} is not a master of Spark",
                 "give local[N], local[*], spark://HOST:PORT, yarn or k8s://HOST:PORT",
             )
-        packages = tuple(p.strip() for p in args.packages.split(",") if p.strip())
-        for one in packages:
-            if not _COORDINATES.fullmatch(one):
-                raise UsageError(f"--packages: {one} does not name a package", "write group:artifact:version")
-        return cls(args.master, dict(map(_setting, args.conf)), packages)
+        return cls(master, conf, packages, arguments, from_files or {})
 
     @property
     def are_given(self) -> bool:
         """Whether any of them differs from its default."""
-        return bool(self.conf or self.packages) or self.master != _LOCAL
+        return bool(self.conf or self.packages) or self.master != LOCAL
 
     @property
     def default_is_local(self) -> bool:
@@ -109,7 +132,9 @@ class SparkOptions:
         try:
             with (
                 Interrupts() if interrupts is None else nullcontext(interrupts) as handling,
-                launched(name, self.master, conf, self.packages, log, handling) as spark,
+                launched(
+                    name, self.master, conf, self.packages, log, handling, self.arguments, self.from_files
+                ) as spark,
             ):
                 started = True
                 return work(spark)
@@ -134,6 +159,26 @@ class SparkOptions:
                 os.remove(log)
 
 
+def settings(pairs: Sequence[str]) -> dict[str, str]:
+    """The settings that ``--conf`` gives. Raises `UsageError`."""
+    return dict(map(_setting, pairs))
+
+
+def parsed_packages(given: str) -> tuple[str, ...]:
+    """What ``--packages`` names. Raises `UsageError`."""
+    packages = tuple(p.strip() for p in given.split(",") if p.strip())
+    for one in packages:
+        if not _COORDINATES.fullmatch(one):
+            raise UsageError(f"--packages: {one} does not name a package", "write group:artifact:version")
+    return packages
+
+
+def check_memory(place: str, name: str, value: str) -> None:
+    """Raises `UsageError` if a setting that is an amount of memory has a value that is none."""
+    if name.endswith(("driver.memory", "executor.memory")) and not _MEMORY.fullmatch(value):
+        raise UsageError(f"{place}: {value!r} is not an amount of memory", "write it like 4g or 512m")
+
+
 def _setting(pair: str) -> tuple[str, str]:
     """The name and the value that ``--conf`` gives. Raises `UsageError`."""
     name, equals, value = pair.partition("=")
@@ -143,8 +188,7 @@ def _setting(pair: str) -> tuple[str, str]:
         raise UsageError(
             f"--conf {name}: Spark's settings begin with `spark.`", f"Hadoop's are written `spark.hadoop.{name}`"
         )
-    if name.endswith(("driver.memory", "executor.memory")) and not _MEMORY.fullmatch(value):
-        raise UsageError(f"--conf {name}: {value!r} is not an amount of memory", "write it like 4g or 512m")
+    check_memory(f"--conf {name}", name, value)
     return name, value
 
 

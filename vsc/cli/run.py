@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 from vsc.cli.common import add_variables, variables
 from vsc.cli.errors import Refused
 from vsc.cli.messages import JsonMessages, Messages, Warnings
-from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
+from vsc.cli.on_spark import SparkOptions, check_java, need_packages, refusal
 from vsc.cli.plans import plan_of
 from vsc.cli.problems import Problem
 from vsc.cli.run_checks import check_checkpoint, check_options
+from vsc.cli.submit import add_submit, submit_options, tell_settings
 from vsc.extras import required
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ __all__ = ["add_arguments", "execute"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
+    parser.usage = f"{parser.prog} [option ...] --checkpoint DIR FILE"
     parser.add_argument("file", metavar="FILE", help="a topology (.vdsl), or a plan (.json) that vsc compile has made")
     parser.add_argument("--checkpoint", required=True, metavar="DIR", help="folder for the query's state and progress")
-    add_spark(parser)
     parser.add_argument(
         "--partitions",
         type=int,
@@ -107,6 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="prometheus:[HOST:]PORT",
         help="serve the run's metrics for Prometheus at this address (default host: 127.0.0.1)",
     )
+    add_submit(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -129,9 +131,9 @@ def _of_warnings(args: argparse.Namespace, messages: Messages) -> Messages | Non
 
 def _executed(args: argparse.Namespace, messages: Messages) -> int:
     try:
-        options = SparkOptions.of(args)
+        options = submit_options(args, messages)
         given = variables(args)
-        check_options(args)
+        check_options(args, options.master)
         plan = plan_of(args.file, given, messages, warns=args.progress not in ("json", "none"))
         need_packages("vsc run")
         return _on_spark(args, plan, options, given, messages)
@@ -180,6 +182,8 @@ def _on_spark(
         prepared = prepare(job, local).reach(check_checkpoint(args, plan, local))
         check_java()
         tell_overridden(options.conf)
+        if args.verbose:
+            tell_settings(options, args, messages)
         show = _display(args)
     except VscRuntimeError as error:
         raise refusal(error) from error

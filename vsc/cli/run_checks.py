@@ -14,7 +14,7 @@ _MOST_PARTITIONS = 10_000
 """A bound because each partition has its own RocksDB in every stage, and a task in every epoch."""
 
 
-def check_options(args: argparse.Namespace) -> None:
+def check_options(args: argparse.Namespace, master: str) -> None:
     """Raises `UsageError` for impossible values and combinations."""
     check_partitions(args.partitions)
     if args.back_to is not None and args.back_to < 0:
@@ -24,7 +24,7 @@ def check_options(args: argparse.Namespace) -> None:
     if args.log_format == "json" and args.progress in ("bar", "lines"):
         raise UsageError(f"--progress {args.progress} is not JSON", "with --log-format json use auto, json or none")
     if args.local_dir is not None:
-        _check_local_dir(args.local_dir, args.master.startswith("local"))
+        _check_local_dir(args.local_dir, master.startswith("local"))
 
 
 def check_partitions(partitions: int | None) -> None:

@@ -51,7 +51,7 @@ function _shtab_vsc_using
 end
 
 set -g _shtab_vsc_commands inspect check fmt compile run pack diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' init completion lsp doctor
-set -g _shtab_vsc_opts_with_value --accept --as-of --at-epoch --back-to --checkpoint --conf --disorder --emit --format --from --from-key --key --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --on-bad-row --on-error --output --packages --partitions --position --progress --reset --rows --seed --timestamp --to --to-key --trigger --var -o
+set -g _shtab_vsc_opts_with_value --accept --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --jars --key --keytab --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
 
 complete -c vsc -e
 complete -c vsc -f
@@ -93,9 +93,6 @@ complete -c vsc -n '_shtab_vsc_using compile; and test $_shtab_vsc_npos -eq 0' -
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a run -d 'Run a topology on Spark.'
 complete -c vsc -n '_shtab_vsc_using run' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using run' -l checkpoint -xka "(__fish_complete_directories)" -d 'folder for the query'"'"'s state and progress'
-complete -c vsc -n '_shtab_vsc_using run' -l master -x -d 'as for spark-submit (default: local[*])'
-complete -c vsc -n '_shtab_vsc_using run' -l conf -x -d 'a setting of Spark; can be repeated'
-complete -c vsc -n '_shtab_vsc_using run' -l packages -x -d 'Maven coordinates of packages that Spark fetches, separated by commas'
 complete -c vsc -n '_shtab_vsc_using run' -l partitions -x -d 'partitions of the state: how many tasks can work on it at the same time (default: 4; fixed once the checkpoint exists)'
 complete -c vsc -n '_shtab_vsc_using run' -l trigger -x -d 'available-now: all available input, then stop (default); once: the same in one batch; or a duration such as '"'"'10 seconds'"'"': a batch at that interval until it is stopped'
 complete -c vsc -n '_shtab_vsc_using run' -l max-idle -x -d 'with a duration as trigger: how long the other sources wait for one that has nothing new (default: 0)'
@@ -109,6 +106,33 @@ complete -c vsc -n '_shtab_vsc_using run' -l on-error -xka "fail drop" -d 'what 
 complete -c vsc -n '_shtab_vsc_using run' -l progress -xka "auto bar lines json none" -d 'what to show on stderr (default: auto, a bar on a terminal, else lines)'
 complete -c vsc -n '_shtab_vsc_using run' -l log-format -xka "text json" -d 'json: everything on stderr is one JSON object a line (default: text)'
 complete -c vsc -n '_shtab_vsc_using run' -l metrics -x -d 'serve the run'"'"'s metrics for Prometheus at this address (default host: 127.0.0.1)'
+complete -c vsc -n '_shtab_vsc_using run' -l master -x -d 'as for spark-submit (default: local[*])'
+complete -c vsc -n '_shtab_vsc_using run' -l conf -x -d 'a setting of Spark; can be repeated'
+complete -c vsc -n '_shtab_vsc_using run' -l packages -x -d 'Maven coordinates of packages that Spark fetches, separated by commas'
+complete -c vsc -n '_shtab_vsc_using run' -l properties-file -xka "(__fish_complete_path (commandline -ct))" -d 'settings of Spark, in the format of Java'"'"'s properties; other users cannot see them in ps'
+complete -c vsc -n '_shtab_vsc_using run' -l load-spark-defaults -d 'with --properties-file, read spark-defaults.conf as well'
+complete -c vsc -n '_shtab_vsc_using run' -l deploy-mode -xka "client cluster" -d 'client (default): the driver runs here; vsc run has no other'
+complete -c vsc -n '_shtab_vsc_using run' -l proxy-user -x -d 'the user to act as on the cluster'
+complete -c vsc -n '_shtab_vsc_using run' -s v -l verbose -d 'show Spark'"'"'s settings, and where each comes from'
+complete -c vsc -n '_shtab_vsc_using run' -l name -x -d 'name of the application (default: vsc and the topology'"'"'s name)'
+complete -c vsc -n '_shtab_vsc_using run' -l jars -x -d 'jars for the driver and the executors'
+complete -c vsc -n '_shtab_vsc_using run' -l exclude-packages -x -d 'group:artifact of what not to fetch'
+complete -c vsc -n '_shtab_vsc_using run' -l repositories -x -d 'more repositories to fetch from'
+complete -c vsc -n '_shtab_vsc_using run' -l py-files -x -d 'Python code that executors import'
+complete -c vsc -n '_shtab_vsc_using run' -l files -x -d 'files for the working folder of each executor'
+complete -c vsc -n '_shtab_vsc_using run' -l archives -x -d 'archives to unpack there, into NAME with FILE#NAME'
+complete -c vsc -n '_shtab_vsc_using run' -l driver-memory -x -d 'heap of the driver, as 4g (Spark'"'"'s default: 1g)'
+complete -c vsc -n '_shtab_vsc_using run' -l driver-cores -x -d 'cores of the driver in cluster mode'
+complete -c vsc -n '_shtab_vsc_using run' -l driver-class-path -x -d 'added to the driver'"'"'s class path'
+complete -c vsc -n '_shtab_vsc_using run' -l driver-java-options -x -d 'of the driver'"'"'s JVM'
+complete -c vsc -n '_shtab_vsc_using run' -l driver-library-path -x -d 'added to the driver'"'"'s library path'
+complete -c vsc -n '_shtab_vsc_using run' -l executor-memory -x -d 'heap of an executor, as 4g (Spark'"'"'s default: 1g)'
+complete -c vsc -n '_shtab_vsc_using run' -l executor-cores -x -d 'cores of an executor'
+complete -c vsc -n '_shtab_vsc_using run' -l num-executors -x -d 'executors on YARN and Kubernetes'
+complete -c vsc -n '_shtab_vsc_using run' -l total-executor-cores -x -d 'cores of all executors on a standalone cluster'
+complete -c vsc -n '_shtab_vsc_using run' -l queue -x -d 'queue of YARN'
+complete -c vsc -n '_shtab_vsc_using run' -l principal -x -d 'Kerberos principal to log in as; needs --keytab'
+complete -c vsc -n '_shtab_vsc_using run' -l keytab -x -d 'file with the principal'"'"'s keys'
 complete -c vsc -n '_shtab_vsc_using run; and test $_shtab_vsc_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a topology (.vdsl), or a plan (.json) that vsc compile has made'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a pack -d 'Pack the Python packages that executors need, for spark.archives.'
 complete -c vsc -n '_shtab_vsc_using pack' -s h -l help -d 'show this help message and exit'

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import re
+import shlex
 import signal
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyspark import java_gateway
+from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -43,15 +44,28 @@ _LOCAL = "local[*]"
 _PACKAGES = "spark.jars.packages"
 _PYTHON = "spark.pyspark.python"
 """The Python of workers; of this setting pyspark itself knows only its variable."""
+_SUBMIT = "PYSPARK_SUBMIT_ARGS"
+"""The variable with what pyspark tells spark-submit beside settings."""
+_RESOLVED = ("spark.jars", "spark.files", "spark.archives", "spark.submit.pyFiles")
+"""What spark-submit makes anew: paths in full, and with the files of packages."""
 _ALWAYS = {"spark.sql.session.timeZone": "UTC", "spark.executorEnv.TZ": "UTC"}
 """Settings of every run, whatever the user gives: see docs/time.md."""
 
 
 @contextlib.contextmanager
 def launched(
-    name: str, master: str, conf: Mapping[str, str], packages: Sequence[str], log: Path, interrupts: Interrupts
+    name: str,
+    master: str,
+    conf: Mapping[str, str],
+    packages: Sequence[str],
+    log: Path,
+    interrupts: Interrupts,
+    arguments: Sequence[str] = (),
+    from_files: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
     """A session on `master`, stopped afterwards. `log` receives the JVM's stdout and stderr.
+
+    `arguments` are spark-submit's beside settings; `from_files` are those of the settings `conf` that it reads itself.
 
     StartError, with the reason from the log, when Spark does not start or refuses a setting of `conf`;
     MissingJarsError when it cannot fetch a connector.
@@ -65,7 +79,13 @@ def launched(
     try:
         settings = {**_defaults(master), **conf, **_packages(packages, conf), **_ALWAYS}
         jvm = local_jvm() if is_here(master) else contextlib.nullcontext()
-        with _output_to(log), _signals_for_us_alone(interrupts), jvm, registering(master, interrupts.kill_jvm):
+        with (
+            _output_to(log),
+            _signals_for_us_alone(interrupts, from_files or {}),
+            _told(arguments),
+            jvm,
+            registering(master, interrupts.kill_jvm),
+        ):
             spark = _session(name, master, settings, interrupts)
     except (PySparkException, Exception) as error:
         if interrupts.at_once:
@@ -147,7 +167,27 @@ def _session(name: str, master: str, conf: Mapping[str, str], interrupts: Interr
 
 
 def _built(name: str, master: str, conf: Mapping[str, str]) -> SparkSession:
-    return SparkSession.builder.appName(name).master(master).config(map=dict(conf)).getOrCreate()
+    """A session, on the JVM that runs or a new one. pyspark sets all settings once more in it; not so those that
+    spark-submit has changed: executors would lack the jars of packages, and the Python code beside files."""
+    launch = SparkConf(loadDefaults=False).setAll([("spark.app.name", name), ("spark.master", master), *conf.items()])
+    SparkContext._ensure_initialized(conf=launch)
+    kept: dict[str, Any] = {key: value for key, value in conf.items() if key not in _RESOLVED}
+    return SparkSession.builder.appName(name).master(master).config(map=kept).getOrCreate()
+
+
+@contextlib.contextmanager
+def _told(arguments: Sequence[str]) -> Iterator[None]:
+    """A context in which pyspark gives these to spark-submit, with what the user has it told."""
+    before = os.environ.get(_SUBMIT)
+    if arguments:
+        os.environ[_SUBMIT] = f"{shlex.join(arguments)} {before or 'pyspark-shell'}"
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[_SUBMIT] = before
+        else:
+            os.environ.pop(_SUBMIT, None)
 
 
 def _defaults(master: str) -> dict[str, str]:
@@ -184,17 +224,18 @@ def _output_to(log: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _signals_for_us_alone(interrupts: Interrupts) -> Iterator[None]:
+def _signals_for_us_alone(interrupts: Interrupts, from_files: Mapping[str, str]) -> Iterator[None]:
     """A JVM started in this context ignores SIGINT and SIGTERM: what is sent to the whole group stops only us.
 
     The JVM ends when this process closes its end of the pipe, for whatever reason. pyspark shields its JVM from SIGINT
-    only. Its command line, which all users see, has no secrets: pyspark sets all settings once more when it runs.
+    only. Its command line, which all users see, has no secrets, and no settings `from_files`: spark-submit reads these
+    itself, and pyspark sets all settings once more when the JVM runs.
     """
     gateway: Any = java_gateway
     popen = gateway.Popen
 
     def started(command: list[str], **how: Any) -> Any:
-        process = popen(_without_secrets(command), **{**how, "preexec_fn": _ignore_signals})
+        process = popen(_without_secrets(command, from_files), **{**how, "preexec_fn": _ignore_signals})
         interrupts.launching(process)
         return process
 
@@ -205,13 +246,14 @@ def _signals_for_us_alone(interrupts: Interrupts) -> Iterator[None]:
         gateway.Popen = popen
 
 
-def _without_secrets(command: Sequence[str]) -> list[str]:
-    """A command of spark-submit without the settings that are secrets, or hold one."""
+def _without_secrets(command: Sequence[str], from_files: Mapping[str, str]) -> list[str]:
+    """A command of spark-submit without the settings that are secrets, or hold one, or come from files."""
     kept: list[str] = []
     for part in command:
         name, equals, value = part.partition("=")
         is_setting = bool(kept and equals) and kept[-1] == "--conf"
-        if is_setting and (is_secret(name) or instead_of_secret(value) is not None):
+        hidden = is_secret(name) or instead_of_secret(value) is not None or from_files.get(name) == value
+        if is_setting and hidden:
             kept.pop()
         else:
             kept.append(part)

@@ -42,10 +42,12 @@ def test_why_spark_did_not_start(error: str, log: str, reason: str, tmp_path: Pa
 
 def test_the_command_line_of_the_jvm_has_no_secrets() -> None:
     pairs = ["spark.ui.enabled=false", "spark.hadoop.fs.s3a.secret.key=hush", "spark.x.url=postgresql://me:hush@h/d",
-             "spark.y=password", "spark.z=a=b"]  # fmt: skip
+             "spark.y=password", "spark.z=a=b", "spark.file=1", "spark.both=2"]  # fmt: skip
     given = ["spark-submit", *(part for pair in pairs for part in ("--conf", pair)), "--name", "n", "pyspark-shell"]
     kept = ["--conf", "spark.ui.enabled=false", "--conf", "spark.y=password", "--conf", "spark.z=a=b"]
-    assert launch._without_secrets(given) == ["spark-submit", *kept, "--name", "n", "pyspark-shell"]
+    kept += ["--conf", "spark.both=2"]
+    from_files = {"spark.file": "1", "spark.both": "1"}
+    assert launch._without_secrets(given, from_files) == ["spark-submit", *kept, "--name", "n", "pyspark-shell"]
 
 
 def test_the_python_of_workers_is_that_of_the_setting_or_the_variable_or_this_one(
