@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
+import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -134,7 +137,8 @@ def test_each_option_is_the_setting_that_spark_submit_makes(
         ("--supervise", "--supervise: Spark supervises drivers of Java only, in cluster mode on a standalone cluster",
          "have systemd or Kubernetes restart the same command: it goes on from its checkpoint"),
         ("--remote sc://h", "--remote: Spark Connect is not supported", "run on the driver, with --master"),
-        ("--deploy-mode cluster", "--master local[*] is no cluster to run the driver on", "leave --deploy-mode out"),
+        ("--deploy-mode cluster", "--master local[*] is not a cluster that could run the driver",
+         "leave --deploy-mode out"),
         (f"--master {STANDALONE} --conf spark.submit.deployMode=cluster",
          f"Spark runs no Python driver in cluster mode with --master {STANDALONE}",
          "leave --deploy-mode out, and start vsc run on a machine beside the cluster"),
@@ -222,3 +226,71 @@ def test_every_option_of_spark_submit_is_taken_or_refused_with_a_reason(
     for option in theirs:
         run(option, "x")
         assert "unrecognized arguments: --" not in capsys.readouterr().err, option
+
+
+def test_the_printed_command_has_every_setting_and_the_main_file_every_argument(
+    launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    Path("s.conf").write_text("spark.a 1\n")
+    Path("t.vdsl").write_text(TEXT.replace("= 1", "= ${n}").replace("noop ()", "files (path = '${out}', format='csv')"))
+    monkeypatch.setenv("out", str(tmp_path / "out"))
+    given = (
+        "--master spark://h:1 --print-submit job --var n=5 --partitions 2 --trigger 5s --max-idle 1s --on-error drop "
+        "--max-bad 2% --name n --files a.txt --py-files a.py --packages a:b:1 --executor-memory 4g --conf spark.c=3 "
+        "--properties-file s.conf --proxy-user u -v"
+    )
+    assert run(*given.split()) == 0
+    out, err = capsys.readouterr()
+    folder = tmp_path / "job"
+    assert shlex.split(out.replace("\\\n", "")) == [
+        "spark-submit", "--master", "spark://h:1", "--conf", f"spark.pyspark.python={sys.executable}",
+        "--conf", f"spark.pyspark.driver.python={sys.executable}", "--deploy-mode", "client", "--name", "n",
+        "--conf", "spark.c=3", "--py-files", f"a.py,{folder}/vsc.zip", "--files", f"a.txt,{folder}/plan.json",
+        "--executor-memory", "4g", "--packages", "a:b:1", "--properties-file", "s.conf", "--proxy-user", "u",
+        "--verbose", f"{folder}/main.py",
+    ]  # fmt: skip
+    assert err == "the driver needs these variables in its environment: out\n"
+    [call] = [
+        node for node in ast.walk(ast.parse((folder / "main.py").read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "vsc.start"
+    ]  # fmt: skip
+    assert {str(one.arg): ast.literal_eval(one.value) for one in call.keywords} == {
+        "checkpoint": "ck", "variables": {"n": "5"}, "partitions": 2, "trigger": "5s", "max_idle": "1s",
+        "on_bad_row": "drop", "on_error": "drop", "max_bad": "2%",
+    }  # fmt: skip
+    assert not hasattr(launch, "conf")
+    assert run(*given.split()) == 0  # once more, into the folder that it made
+
+
+def test_cluster_mode_is_for_the_printed_command(launch: Launch, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--master", "yarn", "--deploy-mode", "cluster", "--driver-cores", "2"]
+    assert run(*given) == 2
+    assert "or add --print-submit DIR for the spark-submit command that runs it there" in capsys.readouterr().err
+    assert run(*given, "--print-submit", "job") == 0
+    assert shlex.split(capsys.readouterr().out.replace("\\\n", ""))[:9] == [
+        "spark-submit", *given[:4], "--name", "vsc t", "--driver-cores", "2",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("job --drain", "--drain is not for --print-submit: "),
+        ("job --metrics prometheus:1", "--metrics is not for --print-submit: "),
+        ("conf", "--print-submit conf: the folder holds other files"),
+        ("a.txt", "--print-submit a.txt cannot be written: File exists"),
+        ("job --conf spark.x.password=hush", "spark.x.password is a secret, which the command would show"),
+        ("job --var password=hush", "--var password is a secret, which the main file would hold"),
+    ],
+)
+def test_what_cannot_be_printed_is_refused(
+    options: str, message: str, launch: Launch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("conf").mkdir()
+    Path("conf/main.py").write_text("print('mine')")
+    assert run("--print-submit", *options.split()) == 2
+    said = capsys.readouterr()
+    assert (said.out, "hush" in said.err) == ("", False)
+    assert f"error: {message}" in said.err
+    assert not Path("job").exists() and Path("conf/main.py").read_text() == "print('mine')"

@@ -60,9 +60,9 @@ def add_spark(parser: argparse._ActionsContainer) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """What a command is told about its session.
+    """What a command is given for its session.
 
-    `arguments` are those of spark-submit that are no settings; `from_files` the settings that it finds in a file.
+    `arguments` are those of spark-submit that are not settings; `from_files` the settings that it finds in a file.
     """
 
     master: str
@@ -103,6 +103,11 @@ class SparkOptions:
         """Whether a path without a scheme is certainly on this machine, not on a cluster's default file system."""
         elsewhere = "spark.hadoop.fs.defaultFS" in self.conf or bool(os.environ.get("HADOOP_CONF_DIR"))
         return self.master.startswith(("local", "spark://")) and not elsewhere
+
+    @property
+    def is_cluster_mode(self) -> bool:
+        """Whether the driver is to run on the cluster."""
+        return self.conf.get("spark.submit.deployMode") == "cluster"
 
     def for_plan(self, plan: Plan) -> dict[str, str]:
         """The settings with those that the connectors of `plan` need. Raises VscRuntimeError if they cannot be had."""

@@ -21,6 +21,7 @@ from vsc.cli.errors import Refused
 from vsc.cli.messages import JsonMessages, Messages, Warnings
 from vsc.cli.on_spark import SparkOptions, check_java, need_packages, refusal
 from vsc.cli.plans import plan_of
+from vsc.cli.print_submit import check_printable, print_submit
 from vsc.cli.problems import Problem
 from vsc.cli.run_checks import check_checkpoint, check_options
 from vsc.cli.submit import add_submit, submit_options, tell_settings
@@ -134,6 +135,8 @@ def _executed(args: argparse.Namespace, messages: Messages) -> int:
         options = submit_options(args, messages)
         given = variables(args)
         check_options(args, options.master)
+        if args.print_submit is not None:
+            check_printable(args, given, options)
         plan = plan_of(args.file, given, messages, warns=args.progress not in ("json", "none"))
         need_packages("vsc run")
         return _on_spark(args, plan, options, given, messages)
@@ -179,6 +182,10 @@ def _on_spark(
     )  # fmt: skip
     try:
         local = options.default_is_local
+        if args.print_submit is not None:
+            prepare(job, local and not options.is_cluster_mode)
+            print_submit(args, job, options, messages)
+            return 0
         prepared = prepare(job, local).reach(check_checkpoint(args, plan, local))
         check_java()
         tell_overridden(options.conf)

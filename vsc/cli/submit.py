@@ -36,14 +36,18 @@ def _add_first(group: Any) -> None:
     )
     group.add_argument(
         "--deploy-mode", choices=("client", "cluster"),
-        help="client (default): the driver runs here; vsc run has no other",
+        help="where the driver runs: client (default): here; cluster: only with --print-submit",
     )  # fmt: skip
     group.add_argument("--proxy-user", metavar="NAME", help="the user to act as on the cluster")
+    group.add_argument(
+        "--print-submit", metavar="DIR",
+        help="run nothing: write main.py, plan.json and vsc.zip into DIR, and print the equal spark-submit command",
+    )  # fmt: skip
     group.add_argument("-v", "--verbose", action="store_true", help="show Spark's settings, and where each comes from")
 
 
 def submit_options(args: argparse.Namespace, messages: Messages) -> SparkOptions:
-    """Raises `UsageError` for what is invalid. What a file has that is not Spark's is told to `messages`."""
+    """Raises `UsageError` for what is invalid. `messages` gets a warning for what a file has that is not Spark's."""
     conf = settings(args.conf)
     given = {one: value for one in OPTIONS if (value := vars(args)[one.key]) is not None}
     _check_agreement(args, given, conf)
@@ -64,7 +68,7 @@ def submit_options(args: argparse.Namespace, messages: Messages) -> SparkOptions
 
 
 def _arguments(args: argparse.Namespace) -> tuple[str, ...]:
-    """What spark-submit has to be told beside settings."""
+    """What spark-submit gets beside settings."""
     found: list[str] = []
     if args.properties_file is not None:
         found += ["--properties-file", args.properties_file]
@@ -128,15 +132,16 @@ def _check_mode(args: argparse.Namespace, chosen: Mapping[str, str], master: str
         if vars(args)["spark.driver.cores"] is not None:
             raise UsageError("--driver-cores has no effect: the driver runs here", "leave it out")
     elif kind == "local":
-        raise UsageError(f"--master {master} is no cluster to run the driver on", "leave --deploy-mode out")
+        raise UsageError(f"--master {master} is not a cluster that could run the driver", "leave --deploy-mode out")
     elif kind == "standalone":
         raise UsageError(
             f"Spark runs no Python driver in cluster mode with --master {master}",
             "leave --deploy-mode out, and start vsc run on a machine beside the cluster",
         )
-    else:
+    elif args.print_submit is None:
         raise UsageError(
-            "vsc run is the driver, so it cannot run in cluster mode", "leave --deploy-mode out, or use spark-submit"
+            "vsc run is the driver, so it cannot run in cluster mode",
+            "leave --deploy-mode out, or add --print-submit DIR for the spark-submit command that runs it there",
         )
 
 

@@ -165,7 +165,7 @@ class _Refused(argparse.Action):
 
 
 def add_options(parser: argparse.ArgumentParser, first: Callable[[Any], None]) -> None:
-    """Adds the options in groups; `first` adds those of the first group that are no settings."""
+    """Adds the options in groups; `first` adds those of the first group that are not settings."""
     for title, options in _GROUPS.items():
         group = parser.add_argument_group(title)
         if options is _APPLICATION:

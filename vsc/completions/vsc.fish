@@ -51,7 +51,7 @@ function _shtab_vsc_using
 end
 
 set -g _shtab_vsc_commands inspect check fmt compile run pack diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' init completion lsp doctor
-set -g _shtab_vsc_opts_with_value --accept --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --jars --key --keytab --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
+set -g _shtab_vsc_opts_with_value --accept --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --jars --key --keytab --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --print-submit --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
 
 complete -c vsc -e
 complete -c vsc -f
@@ -111,8 +111,9 @@ complete -c vsc -n '_shtab_vsc_using run' -l conf -x -d 'a setting of Spark; can
 complete -c vsc -n '_shtab_vsc_using run' -l packages -x -d 'Maven coordinates of packages that Spark fetches, separated by commas'
 complete -c vsc -n '_shtab_vsc_using run' -l properties-file -xka "(__fish_complete_path (commandline -ct))" -d 'settings of Spark, in the format of Java'"'"'s properties; other users cannot see them in ps'
 complete -c vsc -n '_shtab_vsc_using run' -l load-spark-defaults -d 'with --properties-file, read spark-defaults.conf as well'
-complete -c vsc -n '_shtab_vsc_using run' -l deploy-mode -xka "client cluster" -d 'client (default): the driver runs here; vsc run has no other'
+complete -c vsc -n '_shtab_vsc_using run' -l deploy-mode -xka "client cluster" -d 'where the driver runs: client (default): here; cluster: only with --print-submit'
 complete -c vsc -n '_shtab_vsc_using run' -l proxy-user -x -d 'the user to act as on the cluster'
+complete -c vsc -n '_shtab_vsc_using run' -l print-submit -xka "(__fish_complete_directories)" -d 'run nothing: write main.py, plan.json and vsc.zip into DIR, and print the equal spark-submit command'
 complete -c vsc -n '_shtab_vsc_using run' -s v -l verbose -d 'show Spark'"'"'s settings, and where each comes from'
 complete -c vsc -n '_shtab_vsc_using run' -l name -x -d 'name of the application (default: vsc and the topology'"'"'s name)'
 complete -c vsc -n '_shtab_vsc_using run' -l jars -x -d 'jars for the driver and the executors'

@@ -47,7 +47,7 @@ _PYTHON = "spark.pyspark.python"
 _SUBMIT = "PYSPARK_SUBMIT_ARGS"
 """The variable with what pyspark tells spark-submit beside settings."""
 _RESOLVED = ("spark.jars", "spark.files", "spark.archives", "spark.submit.pyFiles")
-"""What spark-submit makes anew: paths in full, and with the files of packages."""
+"""What spark-submit itself changes: paths in full, and with the files of packages."""
 _ALWAYS = {"spark.sql.session.timeZone": "UTC", "spark.executorEnv.TZ": "UTC"}
 """Settings of every run, whatever the user gives: see docs/time.md."""
 

@@ -1,7 +1,8 @@
 """Makes this package importable in Spark's Python workers, wherever they run, and starts those on this machine early.
 
 On the driver's own machine its folder goes on their path, and they run with this process's Python unless
-``PYSPARK_PYTHON`` names another one; on a cluster a zip of the package is sent to the executors.
+``PYSPARK_PYTHON`` names another one; on a cluster a zip of the package is sent to the executors, unless it was imported
+from a zip itself: spark-submit has sent that to them.
 Third-party packages are the cluster's to have.
 
 Spark starts workers with ``python -m``, in the driver's working directory, which comes first on their path then: a
@@ -47,7 +48,7 @@ def ship(spark: SparkSession) -> None:
         if "PYSPARK_PYTHON" not in os.environ and context.pythonExec == _ANY_PYTHON:
             context.pythonExec = sys.executable  # not the first one on the PATH: it may lack all that is needed
         return
-    if getattr(context, "_vsc_shipped", False):
+    if getattr(context, "_vsc_shipped", False) or not Path(vsc.__file__).exists():  # in a zip, of --py-files
         return
     context.addPyFile(str(package_zip(Path(tempfile.mkdtemp(prefix="vsc-ship-")))))
     context._vsc_shipped = True  # type: ignore[attr-defined]
