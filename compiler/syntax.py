@@ -111,6 +111,7 @@ class FunctionCall:
     """``f(a, b)``, ``count(*)`` (`star`), ``count(distinct e)`` (`distinct`).
 
     `names` has one entry per argument of ``struct(a, b as c)``, None without ``as``. No other call has names.
+    ``collect_top(a, 3 by b desc)`` has three arguments and an `order`.
     """
 
     name: Name
@@ -119,6 +120,7 @@ class FunctionCall:
     distinct: bool = False
     star: bool = False
     names: tuple[Name | None, ...] = ()
+    order: Choice["", "asc", "desc"] = ""
 
 
 @record

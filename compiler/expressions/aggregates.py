@@ -13,14 +13,15 @@ from vsc.compiler.expressions.coercion import INTEGERS, convert, is_numeric, is_
 from vsc.compiler.expressions.infer import type_expression
 from vsc.compiler.expressions.scope import Scope, Typed
 from vsc.compiler.source import SourceFile, Span
-from vsc.plan.expressions import Column, Expr
+from vsc.plan.expressions import Column, Expr, Literal
 from vsc.plan.functions import AGGREGATES
 from vsc.plan.nodes import AggregateCall
-from vsc.plan.types import BIGINT, BOOLEAN, DOUBLE, INTERVAL, VOID, ArrayType, DataType, DecimalType
+from vsc.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, INTERVAL, VOID, ArrayType, DataType, DecimalType
 
 __all__ = ["AggregateCalls"]
 
 _MOST_DIGITS = 38
+_MOST_ROWS = 1000
 _OF_NUMBERS = ("sum", "avg", "stddev", "variance")
 _OF_CONDITIONS = {"bool_and": "min", "bool_or": "max"}
 
@@ -57,6 +58,10 @@ class AggregateCalls:
             return Typed(None, (bad,))
         if name in _OF_NUMBERS:
             args = (_summed(args[0]) if name in ("sum", "avg") else convert(args[0], DOUBLE),)
+        if name == "collect_top":
+            if (count := _count(args[1])) is None:
+                return Typed(None, (_not_a_count(call.args[1].span),))
+            args = (args[0], args[2], count, Literal(call.order == "desc", BOOLEAN))
         text, function = self._source.slice(call.span), _OF_CONDITIONS.get(name, name)
         return Typed(self._column(AggregateCall(function, args, call.distinct, _type(name, args), text)))
 
@@ -76,8 +81,13 @@ def _nested(call: syntax.FunctionCall) -> Typed:
 
 def _wrong_form(call: syntax.FunctionCall) -> Finding | None:
     name = call.name.text
-    if name != "count" and (call.star or call.distinct):
-        word = "*" if call.star else "distinct"
+    if name == "collect_top" and not call.star and not call.distinct:
+        if call.order and len(call.args) == 3:
+            return None
+        message = "`collect_top` takes a value, and how many rows by what"
+        return Finding("VSC222", call.span, message, (), f"write `{AGGREGATES[name].signature}`")
+    if call.order or (name != "count" and (call.star or call.distinct)):
+        word = "*" if call.star else "distinct" if call.distinct else "by"
         message = f"`{name}` does not take `{word}`"
         return Finding("VSC222", call.span, message, (), f"write `{AGGREGATES[name].signature}`")
     wanted = 0 if call.star else AGGREGATES[name].least
@@ -94,7 +104,8 @@ def _wrong_types(call: syntax.FunctionCall, args: tuple[Expr, ...]) -> Finding |
     if name in _OF_CONDITIONS and args[0].type != BOOLEAN:
         return _refused(name, call.args[0].span, args[0].type, "a condition", "compare it, as in `x > 0`")
     pairs = tuple(zip(args, call.args, strict=True))
-    ordered = {"min": pairs[:1], "max": pairs[:1], "min_by": pairs[1:], "max_by": pairs[1:], "collect_set": pairs}
+    ordered = {"min": pairs[:1], "max": pairs[:1], "min_by": pairs[1:], "max_by": pairs[1:], "collect_set": pairs,
+               "collect_top": pairs[2:]}  # fmt: skip
     for arg, written in ordered.get(name, pairs if call.distinct else ()):
         if not is_orderable(arg.type):
             return _refused(name, written.span, arg.type, "values that can be compared", "choose another expression")
@@ -102,6 +113,17 @@ def _wrong_types(call: syntax.FunctionCall, args: tuple[Expr, ...]) -> Finding |
         if arg.type in (INTERVAL, VOID):
             return _refused(name, written.span, arg.type, "the value of a column", "choose another expression")
     return None
+
+
+def _count(arg: Expr) -> Literal | None:
+    """How many rows `collect_top` collects; None if `arg` does not say."""
+    known = isinstance(arg, Literal) and arg.type == INT and isinstance(arg.value, int) and 1 <= arg.value <= _MOST_ROWS
+    return arg if known and isinstance(arg, Literal) else None
+
+
+def _not_a_count(span: Span) -> Finding:
+    message = f"`collect_top` takes a number of rows here, from 1 to {_MOST_ROWS:,}"
+    return Finding("VSC225", span, message, (), f"write the number, as in `{AGGREGATES['collect_top'].signature}`")
 
 
 def _refused(name: str, span: Span, type_: DataType, wanted: str, action: str) -> Finding:
@@ -118,7 +140,7 @@ def _type(name: str, args: tuple[Expr, ...]) -> DataType:
     if name == "count":
         return BIGINT
     type_ = args[0].type
-    if name in ("collect_list", "collect_set"):
+    if name in ("collect_list", "collect_set", "collect_top"):
         return ArrayType(type_)
     if name not in ("sum", "avg"):
         return type_

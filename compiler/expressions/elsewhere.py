@@ -88,7 +88,7 @@ _HELPS = (
      "as_map map_contains_key map create_map", _NO_MAP),
     ("rand random randn uuid gen_random_uuid monotonically_increasing_id shuffle", _NO_CHANCE),
     ("median mode percentile percentile_cont percentile_disc percentile_approx approx_percentile quantile "
-     "approx_quantile corr covar_pop covar_samp skewness kurtosis histogram topk "
+     "approx_quantile corr covar_pop covar_samp skewness kurtosis histogram "
      "topkdistinct bit_and bit_or bit_xor", _NO_AGGREGATE),
     ("row_number rank dense_rank percent_rank ntile lag lead nth_value cume_dist", _NO_WINDOW),
     ("crc32 sha sha1 base64 hex unhex encode to_base64 xxhash32 aes_encrypt", _NO_CODE),
@@ -108,6 +108,7 @@ _HELPS = (
     ("dateadd timestampadd date_sub_interval timestamp_add datetime_add adddate", _ADD),
     ("rollup cube grouping grouping_id grouping_sets", _SETS),
     ("approx_count_distinct count_distinct approx_distinct hll_count", "write `count(distinct x)`"),
+    ("topk top_k topn top_n approx_top_k", "write `collect_top(x, 3 by x desc)`"),
     ("count_if countif", "write `count(case when x then 1 end)`"),
     ("sum_if sumif", "write `sum(case when condition then x end)`"),
     ("stddev_pop std_pop var_pop", "write `variance(x) * (count(x) - 1) / count(x)`, the variance of all"),

@@ -305,8 +305,8 @@ class _Typer:
             fix = None if meant is None else Fix(expr.name.span, meant)
             raise refuse("VSC112", expr.name.span, f"there is no function `{name}`", help, fix)
         signature = FUNCTIONS[name]
-        if expr.star or expr.distinct:
-            word = "*" if expr.star else "distinct"
+        if expr.star or expr.distinct or expr.order:
+            word = "*" if expr.star else "distinct" if expr.distinct else "by"
             raise refuse("VSC222", expr.span, f"`{name}` does not take `{word}`", f"write `{signature.signature}`")
         if len(expr.args) < signature.least or (signature.most is not None and len(expr.args) > signature.most):
             message = f"`{name}` takes {_count(signature.least, signature.most)}, not {len(expr.args)}"

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, cast
+from typing import Literal as Choice
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Fix
@@ -34,6 +35,15 @@ class _Labelled:
 
     expr: syntax.Expression
     label: syntax.Name | syntax.WrittenType
+
+
+@record
+class _Ordered:
+    """An argument with ``by``: how many rows, and what orders them."""
+
+    count: syntax.Expression
+    by: syntax.Expression
+    order: Choice["asc", "desc"]
 
 
 class ExpressionBuilder:
@@ -175,10 +185,13 @@ class ExpressionBuilder:
         return syntax.Element(base, index, span)
 
     def _on_call(
-        self, span: Span, name: syntax.Name, *args: syntax.Expression | _Labelled
+        self, span: Span, name: syntax.Name, *args: syntax.Expression | _Labelled | _Ordered
     ) -> syntax.FunctionCall | syntax.CastTo:
-        exprs = tuple(arg.expr if isinstance(arg, _Labelled) else arg for arg in args)
-        labels = tuple(arg.label if isinstance(arg, _Labelled) else None for arg in args)
+        if any(isinstance(arg, _Ordered) for arg in args):
+            return self._ordered_call(span, name, args)
+        plain = [arg for arg in args if not isinstance(arg, _Ordered)]
+        exprs = tuple(arg.expr if isinstance(arg, _Labelled) else arg for arg in plain)
+        labels = tuple(arg.label if isinstance(arg, _Labelled) else None for arg in plain)
         if name.text == "try_cast" and len(labels) == 1 and labels[0] is not None:
             label = labels[0]
             written = self._on_plain_type(label.span, label) if isinstance(label, syntax.Name) else label
@@ -187,6 +200,24 @@ class ExpressionBuilder:
         if any(labels) and (name.text != "struct" or len(names) < len(labels)):
             self._misplaced_as(name, next(label for label in labels if label is not None))
         return syntax.FunctionCall(name, exprs, span, names=names if any(names) else ())
+
+    def _ordered_call(
+        self, span: Span, name: syntax.Name, args: tuple[syntax.Expression | _Labelled | _Ordered, ...]
+    ) -> syntax.FunctionCall:
+        exprs: list[syntax.Expression] = []
+        order: Choice["", "asc", "desc"] = ""
+        for number, arg in enumerate(args, start=1):
+            if isinstance(arg, _Labelled):
+                self._misplaced_as(name, arg.label)
+            elif isinstance(arg, _Ordered) and number < len(args):
+                help = "write `collect_top(value, n by order)`"
+                self.report("VSC005", arg.by.span, "`by` inside a call belongs to its last argument", help)
+            elif isinstance(arg, _Ordered):
+                order = arg.order
+            exprs += (
+                (arg.count, arg.by) if isinstance(arg, _Ordered) else (arg.expr if isinstance(arg, _Labelled) else arg,)
+            )
+        return syntax.FunctionCall(name, tuple(exprs), span, order=order)
 
     def _misplaced_as(self, call: syntax.Name, label: syntax.Name | syntax.WrittenType) -> None:
         if call.text == "struct":
@@ -206,6 +237,12 @@ class ExpressionBuilder:
 
     def _on_typed_argument(self, span: Span, expr: syntax.Expression, type: syntax.WrittenType) -> _Labelled:
         return _Labelled(expr, type)
+
+    def _on_ascending_argument(self, span: Span, count: syntax.Expression, by: syntax.Expression) -> _Ordered:
+        return _Ordered(count, by, "asc")
+
+    def _on_descending_argument(self, span: Span, count: syntax.Expression, by: syntax.Expression) -> _Ordered:
+        return _Ordered(count, by, "desc")
 
     def _on_call_star(self, span: Span, name: syntax.Name) -> syntax.FunctionCall:
         return syntax.FunctionCall(name, (), span, star=True)

@@ -48,7 +48,8 @@ def test_the_engines_agree_on_hostile_values(function: str) -> None:
 
 def topology(random: Random, function: str) -> tuple[str, Plan, DataType, DataType]:
     """A topology with the function, and the types of its arguments."""
-    call = f"{function} v)" if "(" in function else f"{function}({'v, w' if function.endswith('_by') else 'v'})"
+    args = {"min_by": "v, w", "max_by": "v, w", "collect_top": f"v, 3 by w{random.choice(('', ' desc'))}"}
+    call = f"{function} v)" if "(" in function else f"{function}({args.get(function, 'v')})"
     while True:
         of, by, shape = random.choice(TYPES), random.choice(TYPES), random.choice(SHAPES)
         kind, window = (shape, "") if shape in ("stream", "table") else ("stream", shape)

@@ -350,8 +350,10 @@ class _Operations(Growing):
                 "bigint": (f"count({by})", "count(*)", f"count(distinct {by})", f"sum({arg}) + 1", f"sum({arg})"),
                 "double": (f"sum({arg})", f"avg({arg})", f"variance({arg})", f"stddev({arg})"),
                 "boolean": (f"bool_and({arg})", f"bool_or({arg})"),
-                "array<string>": tuple(
-                    f"collect_{kind}({expression(rng, scope, 'string', 1)})" for kind in ("list", "set")
+                "array<string>": (
+                    *(f"collect_{kind}({expression(rng, scope, 'string', 1)})" for kind in ("list", "set")),
+                    f"collect_top({expression(rng, scope, 'string', 1)}, {rng.choice((1, 2, 5))} by {by}"
+                    f"{rng.choice(('', ' desc'))})",
                 ),
             }.get(type_, ())  # fmt: skip
             general = ("min", "max", "first", "last", "min_by", "max_by")

@@ -57,7 +57,8 @@ def _reference() -> str:
     parts += [_section(topic, functions) for topic, functions in TOPICS.items()]
     aggregates = (
         "They stand in an [`aggregate`](language.md#aggregates-and-windows) only. A variance beyond the range of a\n"
-        "double is infinite; in Spark it may also be NaN.\n"
+        "double is infinite; in Spark it may also be NaN. Spark has no `collect_top`: it takes 1 to 1,000 rows,\n"
+        "without those whose `order` is null.\n"
     )
     return "\n".join([*parts, _section("Aggregates", AGGREGATES.values(), aggregates)])
 

@@ -194,6 +194,8 @@ AGGREGATES = _by_name(
     Function("bool_or(condition)", "whether the condition is true on a row"),
     Function("collect_list(value)", "the array of the values, by event time, then by arrival"),
     Function("collect_set(value)", "the array of the different values, in order of first appearance"),
+    Function("collect_top(value, n by order [desc])",
+             "the array of the values of the `n` rows with the least `order`, or the greatest; by it, then by arrival"),
     Function("count(*)", "the number of rows; `count(value)`, `count(distinct value)`: without nulls"),
     Function("first(value)", "the first value by event time, then by arrival"),
     Function("last(value)", "the last value by event time, then by arrival"),

@@ -22,6 +22,8 @@ from vsc.runtime.operators.aggregate.functions.sums import (
     ExactSumColumns,
     FloatSumColumns,
 )
+from vsc.runtime.operators.aggregate.functions.top import top_of
+from vsc.runtime.operators.aggregate.functions.top_columns import CollectTopColumns
 from vsc.runtime.operators.aggregate.functions.winners import ExtremeByColumns, ExtremeColumns, FirstLastColumns
 
 __all__ = ["column_accumulator"]
@@ -47,6 +49,8 @@ def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator:
             return CollectListColumns(of[0])
         case "collect_set":
             return CollectSetColumns(of[0])
+        case "collect_top":
+            return CollectTopColumns(of[0], top_of(call), table)
         case "min" | "max" if table:
             return KeptExtremeColumns(of[0], call.function == "max")
         case "min_by" | "max_by" if table:

@@ -19,11 +19,11 @@ from vsc.runtime.operators.aggregate.functions.collected import PLACE, VALUE
 from vsc.runtime.operators.aggregate.functions.order import ordered
 from vsc.runtime.operators.aggregate.functions.states import EntryRanges, Rows, State, valid
 from vsc.runtime.operators.columns.segments import Segments
-from vsc.runtime.records import Int64s
+from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv_base import prefix_end
 from vsc.runtime.state.versioned_columns import spread
 
-__all__ = ["CollectListColumns", "CollectSetColumns"]
+__all__ = ["CollectListColumns", "CollectSetColumns", "Collected", "Group", "Stretch"]
 
 _ARRIVAL, _PLACE = 8, 16
 """The sizes in bytes of an arrival, and of an event time with an arrival."""
@@ -83,7 +83,7 @@ class _Lists:
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values.take(pa.array(numbers)))
 
 
-class _Group(GroupEntries):
+class Group(GroupEntries):
     """One group: the `places` of the rows in its list, in order. `rows`: see `CollectSetColumns`."""
 
     __slots__ = ("places", "rows")
@@ -94,13 +94,13 @@ class _Group(GroupEntries):
         self.rows: dict[bytes, dict[bytes, int]] = {}
 
 
-class _Collected(OnlyEntries):
-    """Base of both: values by number, those of the store and of the batch, and lists of numbers."""
+class Collected(OnlyEntries):
+    """Base of all: values by number, those of the store and of the batch, and lists of numbers."""
 
     def __init__(self, of: DataType, mark: bytes) -> None:
         super().__init__(of)
         self._of, self._mark, self._lists = of, mark, _Lists()
-        self._groups: dict[int, _Group] = {}
+        self._groups: dict[int, Group] = {}
 
     def open(self, ranges: EntryRanges, state: State) -> State:
         self.ranges = ranges
@@ -109,14 +109,22 @@ class _Collected(OnlyEntries):
         for group in np.flatnonzero(ranges.stored).tolist():
             start = ranges.prefixes[group] + self._mark
             stored = [(row[len(start) :], value) for row, value in ranges.kv.scan(start, prefix_end(start))]
-            kept = self._groups[group] = _Group(ranges, group)
+            kept = self._groups[group] = self._empty(group)
             numbers = range(len(data), len(data) + len(stored))
             data += [value for _, value in stored]
             lists[:, group] = self._lists.of(self._read(kept, [suffix for suffix, _ in stored], numbers))
         (self.values,) = self.row.decode_columns(pa.array(data, pa.binary()))
         return lists[0], lists[1]
 
-    def _read(self, kept: _Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
+    def _empty(self, group: int) -> Group:
+        """A group before anything is read of it."""
+        return Group(self.ranges, group)
+
+    def _counts(self, rows: Rows) -> Mask:
+        """Which records are rows at all."""
+        return valid(rows.args[0])
+
+    def _read(self, kept: Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
         """The list of one group, given its stored rows and the numbers of their values."""
         raise NotImplementedError
 
@@ -124,7 +132,7 @@ class _Collected(OnlyEntries):
         self._prepare(rows)
         first = len(self.values)
         self.values = pa.concat_arrays([self.values, rows.args[0]])
-        signs = np.where(valid(rows.args[0]), 1 if rows.sign is None else rows.sign, 0).tolist()
+        signs = np.where(self._counts(rows), 1 if rows.sign is None else rows.sign, 0).tolist()
         idents: Sequence[bytes] = [b""] * len(signs) if rows.ident is None else rows.ident.tolist()
         states: list[Stretch] = []
         ended: list[Stretch] = list(zip(*(column.tolist() for column in start), strict=True))
@@ -132,7 +140,7 @@ class _Collected(OnlyEntries):
             if begin == end:
                 continue
             now = ended[group]
-            kept = self._groups.get(group) or _Group(self.ranges, group)
+            kept = self._groups.get(group) or self._empty(group)
             self.changed[group] = kept
             for at in range(begin, end):
                 if signs[at] > 0:
@@ -147,11 +155,11 @@ class _Collected(OnlyEntries):
         """Computes what is needed of all records."""
         raise NotImplementedError
 
-    def _add(self, kept: _Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
+    def _add(self, kept: Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
         """The list after the record `at`, whose value has this number."""
         raise NotImplementedError
 
-    def _remove(self, kept: _Group, now: Stretch, at: int, ident: bytes) -> Stretch:
+    def _remove(self, kept: Group, now: Stretch, at: int, ident: bytes) -> Stretch:
         """The list after the row `ident` has been taken back by the record `at`."""
         raise NotImplementedError
 
@@ -160,13 +168,13 @@ class _Collected(OnlyEntries):
         return self._lists.column(begin, length, self.values)
 
 
-class CollectListColumns(_Collected):
+class CollectListColumns(Collected):
     """The values by (event time, arrival), without nulls."""
 
     def __init__(self, of: DataType) -> None:
         super().__init__(of, PLACE)
 
-    def _read(self, kept: _Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
+    def _read(self, kept: Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
         kept.places = stored
         return numbers
 
@@ -174,7 +182,7 @@ class CollectListColumns(_Collected):
         packed = np.stack([rows.time, rows.arrival], axis=1).astype(">u8").tobytes()
         self._places = [packed[at : at + _PLACE] for at in range(0, len(packed), _PLACE)]
 
-    def _add(self, kept: _Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
+    def _add(self, kept: Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
         place, places = self._places[at], kept.places
         kept.added[PLACE + place] = number
         if ident:
@@ -186,7 +194,7 @@ class CollectListColumns(_Collected):
         places.insert(between, place)
         return self._lists.inserted(now, between, number)
 
-    def _remove(self, kept: _Group, now: Stretch, at: int, ident: bytes) -> Stretch:
+    def _remove(self, kept: Group, now: Stretch, at: int, ident: bytes) -> Stretch:
         place = kept.taken(ident)
         if place is None:
             return now
@@ -196,17 +204,17 @@ class CollectListColumns(_Collected):
         return self._lists.without(now, between)
 
 
-class CollectSetColumns(_Collected):
+class CollectSetColumns(Collected):
     """Each value once, in the order of first appearance, without nulls.
 
-    `_Group.rows` has the arrivals of each value's rows, by the value's order bytes, with the numbers of their values;
-    for a stream, only the first row. `_Group.places` are the arrivals of the first rows.
+    `Group.rows` has the arrivals of each value's rows, by the value's order bytes, with the numbers of their values;
+    for a stream, only the first row. `Group.places` are the arrivals of the first rows.
     """
 
     def __init__(self, of: DataType) -> None:
         super().__init__(of, VALUE)
 
-    def _read(self, kept: _Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
+    def _read(self, kept: Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
         first = []
         for suffix, number in zip(stored, numbers, strict=True):
             value, arrival = suffix[:-_ARRIVAL], suffix[-_ARRIVAL:]
@@ -227,7 +235,7 @@ class CollectSetColumns(_Collected):
         packed = rows.arrival.astype(">u8").tobytes()
         self._arrivals = [packed[at : at + _ARRIVAL] for at in range(0, len(packed), _ARRIVAL)]
 
-    def _add(self, kept: _Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
+    def _add(self, kept: Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
         value, arrival = self._value[at], self._arrivals[at]
         known = kept.rows.get(value)
         if known and not ident:
@@ -243,7 +251,7 @@ class CollectSetColumns(_Collected):
         kept.places.append(arrival)
         return self._lists.appended(now, number)
 
-    def _remove(self, kept: _Group, now: Stretch, at: int, ident: bytes) -> Stretch:
+    def _remove(self, kept: Group, now: Stretch, at: int, ident: bytes) -> Stretch:
         arrival = kept.taken(ident)
         if arrival is None:
             return now

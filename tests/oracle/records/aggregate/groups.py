@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from tests.oracle.records.expressions import NodeFailure, Row, items
 from tests.oracle.records.order import in_order
+from vsc.plan.expressions import Literal
 from vsc.plan.nodes import Aggregate, AggregateCall, Column, Node, Schema
 from vsc.plan.types import DataType, DecimalType, ScalarType
 from vsc.runtime.expressions import ExpressionFailure, compile_row
@@ -128,6 +129,8 @@ def _chosen(call: AggregateCall, rows: Sequence[tuple[tuple[Any, ...], Member]])
     """The value of a call that counts or chooses."""
     if not call.args:
         return len(rows)
+    if call.function == "collect_top":
+        return _top(call, rows)
     order = in_order(call.args[-1].type)
     there = [(args, m) for args, m in rows if args[-1] is not None]
     match call.function:
@@ -157,6 +160,15 @@ def _chosen(call: AggregateCall, rows: Sequence[tuple[tuple[Any, ...], Member]])
                 found.setdefault(order(args[0]), args[0])
             return list(found.values())
     raise ValueError(f"unknown aggregate function {call.function}")
+
+
+def _top(call: AggregateCall, rows: Sequence[tuple[tuple[Any, ...], Member]]) -> list[Any]:
+    """The rows by arrival, then by their order, which keeps equal ones as they are."""
+    order = in_order(call.args[1].type)
+    there = sorted((row for row in rows if row[0][1] is not None), key=lambda row: row[1].arrival)
+    count, descending = (arg.value for arg in call.args[2:] if isinstance(arg, Literal))
+    there.sort(key=lambda row: order(row[0][1]), reverse=bool(descending))
+    return [args[0] for args, _ in there[: int(count or 0)]]
 
 
 def _by_time(row: tuple[tuple[Any, ...], Member]) -> tuple[int, int]:

@@ -1,0 +1,122 @@
+"""``collect_top`` in a batch, with the same entries as `aggregate.functions.top`.
+
+Of a group's stored rows only the first ones are read: as many as are collected and, of a table, one more for each
+record of the batch, which can take at most one back. So what is read always has the first ones, and a row of the batch
+may stand behind it although others come before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.types import DataType
+from vsc.runtime.operators.aggregate.functions.collected import PLACE
+from vsc.runtime.operators.aggregate.functions.collecting import Collected, Group, Stretch
+from vsc.runtime.operators.aggregate.functions.states import EntryRanges, Rows, State, valid
+from vsc.runtime.operators.aggregate.functions.top import Top
+from vsc.runtime.operators.columns.segments import Segments
+from vsc.runtime.records import Mask
+from vsc.runtime.state.kv_base import prefix_end
+from vsc.runtime.values import to_values
+
+__all__ = ["CollectTopColumns"]
+
+
+class _Rows(Group):
+    """The first rows of a group: their `places`, in order, and the numbers of their values. `rest`: those not read."""
+
+    __slots__ = ("numbers", "rest")
+
+    def __init__(self, ranges: EntryRanges, group: int) -> None:
+        super().__init__(ranges, group)
+        self.numbers: list[int] = []
+        self.rest: Iterator[tuple[bytes, bytes]] | None = None
+        if ranges.stored[group]:
+            start = ranges.prefixes[group] + PLACE
+            self.rest = ((row[len(start) :], data) for row, data in ranges.kv.scan(start, prefix_end(start)))
+
+    def read(self, count: int, data: list[bytes]) -> None:
+        """Reads so many more; their values go to `data`."""
+        if self.rest is None:
+            return
+        found = list(islice(self.rest, count))
+        if len(found) < count:
+            self.rest = None
+        self.places += [place for place, _ in found]
+        self.numbers += range(len(data), len(data) + len(found))
+        data += [value for _, value in found]
+
+
+class CollectTopColumns(Collected):
+    """The values of the first rows, nulls included; a row without an ordering value is none."""
+
+    def __init__(self, of: DataType, top: Top, table: bool) -> None:
+        super().__init__(of, PLACE)
+        self._top, self._table = top, table
+        self._data: list[bytes] = []
+
+    def _empty(self, group: int) -> Group:
+        return _Rows(self.ranges, group)
+
+    def open(self, ranges: EntryRanges, state: State) -> State:
+        self.ranges = ranges
+        shown = np.zeros((2, len(ranges.prefixes)), dtype=np.int64)
+        for group in np.flatnonzero(ranges.stored).tolist():
+            kept = self._groups[group] = _Rows(ranges, group)
+            kept.read(self._top.count, self._data)
+            shown[:, group] = self._lists.of(kept.numbers)
+        self._decode()
+        return shown[0], shown[1]
+
+    def _decode(self) -> None:
+        (self.values,) = self.row.decode_columns(pa.array(self._data, pa.binary()))
+
+    def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
+        if self._table:
+            many = (segments.ends - segments.starts).tolist()
+            for group, kept in self._groups.items():
+                assert isinstance(kept, _Rows)
+                kept.read(many[group], self._data)
+            self._decode()
+        return super().fold(start, segments, rows)
+
+    def _counts(self, rows: Rows) -> Mask:
+        return valid(rows.args[1])
+
+    def _prepare(self, rows: Rows) -> None:
+        order, arrivals = to_values(rows.args[1], self._top.by), rows.arrival.tolist()
+        place = self._top.place
+        self._places = [b"" if v is None else place(v, at) for v, at in zip(order, arrivals, strict=True)]
+
+    def _add(self, kept: Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
+        assert isinstance(kept, _Rows)
+        place, places, count = self._places[at], kept.places, self._top.count
+        between = bisect_left(places, place)
+        if not self._table and between == count:
+            return now
+        kept.added[PLACE + place] = number
+        if self._table:
+            kept.identified(ident, place)
+        places.insert(between, place)
+        kept.numbers.insert(between, number)
+        if not self._table and len(places) > count:
+            kept.delete(PLACE + places.pop())
+            kept.numbers.pop()
+        return self._lists.of(kept.numbers[:count]) if between < count else now
+
+    def _remove(self, kept: Group, now: Stretch, at: int, ident: bytes) -> Stretch:
+        assert isinstance(kept, _Rows)
+        place = kept.taken(ident)
+        if place is None:
+            return now
+        kept.delete(PLACE + place)
+        between = bisect_left(kept.places, place)
+        if between == len(kept.places) or kept.places[between] != place:
+            return now  # a row that has not been read
+        del kept.places[between], kept.numbers[between]
+        return self._lists.of(kept.numbers[: self._top.count]) if between < self._top.count else now
