@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -76,7 +76,7 @@ class MovingWindows:
     ) -> None:
         assert operation.window is not None
         self._site, self._final, self._window = site, operation.final, operation.window
-        self._size, self._grace = operation.window.size, operation.window.grace
+        self._size, self._grace, self._held = operation.window.size, operation.window.grace, operation.window.held
         self._olds = site.owes_old and not operation.final  # the aggregate itself must know the rows before the changes
         self._calls, self._folding, self._state, self._pending = calls, folding, state, pending
         self._kv, self._entries, self._results = state.kv, calls.has_entries, WindowResults(site)
@@ -180,16 +180,17 @@ class MovingWindows:
 
         The state's `closed` may be later: what a shorter grace has closed stays closed.
         """
-        return clock - self._window.held
+        return clock - self._held
 
     def _due(self, place: Int64s) -> Int64s:
         """The stream times at which windows at these places in time close."""
-        return place + self._window.held
+        return place + self._held
 
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
         """The place in time up to which no record can reach a window."""
         raise NotImplementedError
 
+    @cached_property
     def _unseen_up_to(self) -> int | None:
         """The same by the clock of the input: up to where no node sees a window's result either; None: by records."""
         horizon = self._site.horizon()

@@ -133,7 +133,7 @@ class SessionColumns(MovingWindows):
         return {window for window, _ in self._passed if window[0] > self._state.forgotten}
 
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
-        unseen = self._unseen_up_to()
+        unseen = self._unseen_up_to
         return self._closed_up_to(clock) if unseen is None else unseen
 
     def _rank(self, start: int, kb: bytes) -> bytes:

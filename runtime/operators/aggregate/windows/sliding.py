@@ -208,7 +208,7 @@ class SlidingColumns(MovingWindows):
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
         # A record that is only just in time looks back over the windows up to twice the difference before it.
         reached = clock - self._grace - 3 * self._size - 1
-        unseen = self._unseen_up_to()
+        unseen = self._unseen_up_to
         return max(self._hidden_up_to(clock, highest), reached) if unseen is None else min(reached, unseen)
 
     def _place(self, start: int, group: Group) -> int:

@@ -74,7 +74,7 @@ class TimeWindows(MovingWindows):
         return self._grid.ends_of(place) + self._grace
 
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
-        unseen = self._unseen_up_to()
+        unseen = self._unseen_up_to
         # Kafka's window store shows a window until another one begins its retention (size and grace) later.
         return self._closed_up_to(highest) if unseen is None else unseen
 
