@@ -160,7 +160,7 @@ def test_what_spark_would_ignore_or_cannot_do_is_refused(
 def test_an_option_comes_before_a_setting_before_the_file_before_the_defaults(launch: Launch) -> None:
     Path("conf").mkdir()
     Path("conf/spark-defaults.conf").write_text("spark.master local[3]\nspark.a 1\nspark.b 1\nspark.app.name 1\n")
-    Path("s.conf").write_text("spark.b 2\nspark.c 2\nspark.app.name 2\nspark.driver.memory 2g\n")
+    Path("s.conf").write_text("spark.a 2\nspark.b 2\nspark.c 2\nspark.app.name 2\nspark.driver.memory 2g\n")
     assert run("--conf", "spark.d=3") == 0
     assert launch.master == "local[3]"
     assert launch.conf == {"spark.a": "1", "spark.b": "1", "spark.app.name": "1", "spark.d": "3"}
@@ -168,11 +168,14 @@ def test_an_option_comes_before_a_setting_before_the_file_before_the_defaults(la
     given = ["--properties-file", "s.conf", "--conf", "spark.c=3", "--conf", "spark.b=3", "--name", "4"]
     assert run(*given) == 0
     assert launch.master == "local[*]"
-    assert launch.conf == {"spark.b": "3", "spark.c": "3", "spark.app.name": "4", "spark.driver.memory": "2g"}
-    assert (launch.from_files, launch.arguments) == ({"spark.driver.memory": "2g"}, ("--properties-file", "s.conf"))
+    from_file = {"spark.a": "2", "spark.driver.memory": "2g"}
+    assert launch.conf == {**from_file, "spark.b": "3", "spark.c": "3", "spark.app.name": "4"}
+    assert (launch.from_files, launch.arguments) == (from_file, ("--properties-file", "s.conf"))
+    Path("conf/spark-defaults.conf").write_text("spark.master local[3]\nspark.a 1\nspark.f 1\n")
     assert run(*given, "--load-spark-defaults", "--master", "local[1]", "--proxy-user", "u") == 0
-    assert launch.master == "local[1]" and launch.conf["spark.a"] == "1" and launch.conf["spark.b"] == "3"
-    assert launch.from_files == {"spark.a": "1", "spark.driver.memory": "2g"}
+    assert launch.master == "local[1]"
+    assert launch.conf == {**from_file, "spark.f": "1", "spark.b": "3", "spark.c": "3", "spark.app.name": "4"}
+    assert launch.from_files == {**from_file, "spark.f": "1"}
     assert launch.arguments == ("--properties-file", "s.conf", "--load-spark-defaults", "--proxy-user", "u")
 
 
@@ -281,6 +284,7 @@ def test_cluster_mode_is_for_the_printed_command(launch: Launch, capsys: pytest.
         ("conf", "--print-submit conf: the folder holds other files"),
         ("a.txt", "--print-submit a.txt cannot be written: File exists"),
         ("job --conf spark.x.password=hush", "spark.x.password is a secret, which the command would show"),
+        ("job --conf spark.u=postgresql://me:hush@h/d", "spark.u is a secret, which the command would show"),
         ("job --var password=hush", "--var password is a secret, which the main file would hold"),
     ],
 )

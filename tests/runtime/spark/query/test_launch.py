@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -48,6 +50,37 @@ def test_the_command_line_of_the_jvm_has_no_secrets() -> None:
     kept += ["--conf", "spark.both=2"]
     from_files = {"spark.file": "1", "spark.both": "1"}
     assert launch._without_secrets(given, from_files) == ["spark-submit", *kept, "--name", "n", "pyspark-shell"]
+
+
+def test_what_spark_submit_has_resolved_is_not_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It adds the jars of packages to `spark.jars`, and Python code to `spark.files`."""
+    told: dict[str, str] = {}
+    builder = Mock()
+    for name in ("appName", "master", "config"):
+        getattr(builder, name).return_value = builder
+    monkeypatch.setattr("pyspark.SparkContext._ensure_initialized", lambda conf: told.update(conf.getAll()))
+    monkeypatch.setattr(launch, "SparkSession", SimpleNamespace(builder=builder))
+    conf = {
+        "spark.jars": "a.jar",
+        "spark.files": "f",
+        "spark.submit.pyFiles": "p.py",
+        "spark.archives": "z",
+        "spark.x": "1",
+    }
+    launch._built("n", "local[1]", conf)
+    assert told == {"spark.app.name": "n", "spark.master": "local[1]", **conf}
+    builder.config.assert_called_once_with(map={"spark.x": "1"})
+
+
+def test_what_is_no_setting_goes_to_spark_submit_beside_what_the_user_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--verbose pyspark-shell")
+    with launch._told(["--properties-file", "a b.conf"]):
+        assert os.environ["PYSPARK_SUBMIT_ARGS"] == "--properties-file 'a b.conf' --verbose pyspark-shell"
+    assert os.environ["PYSPARK_SUBMIT_ARGS"] == "--verbose pyspark-shell"
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS")
+    with launch._told(["--proxy-user", "u"]):
+        assert os.environ["PYSPARK_SUBMIT_ARGS"] == "--proxy-user u pyspark-shell"
+    assert "PYSPARK_SUBMIT_ARGS" not in os.environ
 
 
 def test_the_python_of_workers_is_that_of_the_setting_or_the_variable_or_this_one(

@@ -65,3 +65,10 @@ def test_a_cluster_gets_the_package_once_and_keeps_its_python(monkeypatch: pytes
     context = shipped("local-cluster[2,1,1024]")
     assert (context.pythonExec, context.environment) == ("python3", {"PYTHONPATH": "/a"})
     assert [Path(file).name for file in context.files] == ["vsc.zip"]
+
+
+def test_a_package_that_came_in_a_zip_is_not_sent_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """spark-submit has sent that zip to the executors, and one made of it would be empty."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("vsc.__file__", str(tmp_path / "vsc.zip" / "vsc" / "__init__.py"))
+    assert shipped("spark://h:7077").files == []
