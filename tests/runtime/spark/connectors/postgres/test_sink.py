@@ -469,3 +469,39 @@ def test_columns_of_other_types_that_hold_every_value(
     case.file(2, {"id": two, **row, "kind": "c"})
     case.run()
     assert server.query("select kind, doc from t order by id") == [("a", "no"), ("c", '{"x": [1]}')]
+
+
+def test_local_days_over_both_changes_of_the_clocks(
+    tmp_path: Path, server: PostgresServer, spark: SparkSession
+) -> None:
+    """Closed days of shops in Berlin, as `date`, are those of Spark SQL."""
+    text = f"""
+    stream sales (shop string, amount bigint, at timestamp)
+    from files (path = '${{in}}', format = 'json', 'maxFilesPerTrigger' = '1') timestamp at;
+    table days = aggregate sales group by shop
+      window tumbling (size = 1 day, zone = 'Europe/Berlin', grace = 90 minutes) emit final
+      select sum(amount) as amount;
+    table daily =
+      aggregate days group by shop, to_date(from_utc_timestamp(window_start, 'Europe/Berlin')) as day
+      select sum(amount) as amount;
+    sink daily to jdbc (url = '${{url}}', table = 'daily', {LOGIN});
+    """
+    server.query("create table daily (shop text, day date, amount bigint, primary key (shop, day))")
+    sales = []
+    for first in (datetime.datetime(2025, 3, 28), datetime.datetime(2025, 10, 24)):
+        for n in range(180):  # every half an hour; each seventh sale comes an hour late
+            at = first + datetime.timedelta(minutes=30 * (n - 2 if n % 7 == 2 else n))
+            sales.append({"shop": "ab"[n % 3 == 0], "amount": 1 << n % 20, "at": f"{at.isoformat()}Z"})
+    case = Case(text, tmp_path, server, spark)
+    case.file(0, *sales[:250])
+    case.file(1, *sales[250:], {"shop": "a", "amount": 1, "at": "2025-12-01T00:00:00Z"})
+    case.run()
+    rows = spark.createDataFrame(
+        [(s["shop"], s["amount"], s["at"]) for s in sales], "shop string, amount long, at string"
+    )
+    rows.createOrReplaceTempView("sold")
+    expected = spark.sql("""
+        select shop, to_date(from_utc_timestamp(to_timestamp(at), 'Europe/Berlin')) as day, sum(amount)
+        from sold group by 1, 2 order by 1, 2""").collect()
+    assert server.query("select shop, day, amount from daily order by 1, 2") == list(map(tuple, expected))
+    assert len(expected) == 16
