@@ -22,7 +22,7 @@ sink kept to files (path = '${out}', format = 'json');
 
 
 def test_the_printed_command_runs_the_topology(tmp_path: Path) -> None:
-    """The plan and vsc are those that were written: neither the topology nor the package is there any more."""
+    """The plan is the one that was written: the topology is not there any more."""
     (tmp_path / "t.vdsl").write_text(TEXT)
     (tmp_path / "in").mkdir()
     (tmp_path / "in/0.json").write_text('{"a": 1, "b": "x"}\n{"a": 2, "b": "y"}\n{"a": 3, "b": "z"}\n')
