@@ -38,7 +38,10 @@ def default_file() -> str | None:
     """Where Spark looks for ``spark-defaults.conf``, if it is there."""
     folder = os.environ.get("SPARK_CONF_DIR")
     if not folder:
-        spec = find_spec("pyspark")
+        try:
+            spec = find_spec("pyspark")
+        except ModuleNotFoundError:  # said by an import hook
+            spec = None
         home = os.environ.get("SPARK_HOME") or (spec and spec.origin and str(Path(spec.origin).parent))
         folder = os.path.join(home, "conf") if home else None
     path = os.path.join(folder, "spark-defaults.conf") if folder else ""
