@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-__all__ = ["DISTRIBUTION", "MissingExtra", "extra_of", "install", "required"]
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
+__all__ = ["DISTRIBUTION", "MissingExtra", "extra_of", "install", "required", "spec_of"]
 
 DISTRIBUTION = "versioned-streams"
 _EXTRAS = {
@@ -49,6 +53,16 @@ def install(extra: str) -> str:
     except PackageNotFoundError:
         return f"pip install '.[{extra}]' in a checkout of vsc"
     return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def spec_of(package: str) -> ModuleSpec | None:
+    """Where Python finds a package; None if it is not installed. The package is not imported."""
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(package)
+    except ModuleNotFoundError:  # said by an import hook
+        return None
 
 
 @contextmanager

@@ -6,15 +6,16 @@ asks Java, which has its own database, or Python's package `tzdata`.
 
 from __future__ import annotations
 
+from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.diagnostics.suggest import misspelt, nearest
+from vsc.compiler.source import Span
 from vsc.plan.zones import is_region
 
-__all__ = ["zone_problem"]
+__all__ = ["zone_finding"]
 
 
-def zone_problem(name: str) -> tuple[str, str, str | None] | None:
-    """What is wrong with `name` as a time zone, what to write, and the name that is certainly meant, if there is one;
-    None if it is a time zone, or this machine cannot tell."""
+def zone_finding(code: str, name: str, span: Span) -> Finding | None:
+    """What is wrong with the text at `span` as a time zone; None if it is one, or this machine cannot tell."""
     from zoneinfo import ZoneInfo, available_timezones  # not loaded by a `vsc check` of a topology without zones
 
     try:
@@ -28,7 +29,9 @@ def zone_problem(name: str) -> tuple[str, str, str | None] | None:
         return None
     near = nearest(name, known) or _city(name, known)
     action = f"write '{near}'" if near is not None else "write an IANA name, such as 'Europe/Berlin' or 'UTC'"
-    return f"there is no time zone '{name}'", action, misspelt(name, known)
+    meant = misspelt(name, known)
+    fix = None if meant is None else Fix(span, f"'{meant}'")
+    return Finding(code, span, f"there is no time zone '{name}'", (), action, fix)
 
 
 def _city(name: str, known: set[str]) -> str | None:

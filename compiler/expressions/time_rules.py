@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vsc.compiler.diagnostics.model import Fix
-from vsc.compiler.diagnostics.zone_names import zone_problem
+from vsc.compiler.diagnostics.zone_names import zone_finding
 from vsc.compiler.expressions.call_site import CallSite, Rule
 from vsc.compiler.expressions.coercion import INTEGERS, convert, is_numeric
-from vsc.compiler.expressions.refusal import refuse
+from vsc.compiler.expressions.refusal import Refused
 from vsc.plan.expressions import Call, Cast, Expr, Literal
 from vsc.plan.functions import TRUNCATION_UNITS, parse_pattern
 from vsc.plan.types import BIGINT, DATE, INT, STRING, TIMESTAMP, VOID, DecimalType
@@ -22,11 +21,9 @@ def _zone(call: CallSite, i: int) -> Expr:
     zone = call.implied(i, STRING)
     if not isinstance(zone, Literal) or zone.value is None or fixed_offset(str(zone.value)) is not None:
         return zone
-    if (problem := zone_problem(str(zone.value))) is None:
-        return zone
-    message, help, meant = problem
-    fix = None if meant is None else Fix(call.args[i].span, f"'{meant}'")
-    raise refuse("VSC225", call.args[i].span, message, help, fix)
+    if (wrong := zone_finding("VSC225", str(zone.value), call.args[i].span)) is not None:
+        raise Refused(wrong)
+    return zone
 
 
 def _moment(call: CallSite, i: int) -> Expr:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding, Fix
-from vsc.compiler.diagnostics.zone_names import zone_problem
+from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.diagnostics.zone_names import zone_finding
 from vsc.plan.connectors.facts import VARIABLE, Role, Values
 from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.plan.settings import problems
@@ -61,12 +61,8 @@ def _zone(options: Mapping[str, syntax.Option]) -> list[Finding]:
         message = f"`time_zone` is for times in text (json, csv), not for {form}"
         return [Finding("VSC512", written.span, message, (), "remove it")]
     name = _text(written)
-    problem = None if name is None else zone_problem(name)
-    if problem is None:
-        return []
-    message, help, meant = problem
-    fix = None if meant is None else Fix(written.value.span, f"'{meant}'")
-    return [Finding("VSC511", written.value.span, message, (), help, fix)]
+    wrong = None if name is None else zone_finding("VSC511", name, written.value.span)
+    return [] if wrong is None else [wrong]
 
 
 def _out_of_bounds(options: Mapping[str, syntax.Option]) -> list[Finding]:

@@ -9,23 +9,22 @@ from collections.abc import Mapping
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding, Fix, Label
+from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest, renamed
-from vsc.compiler.diagnostics.zone_names import zone_problem
+from vsc.compiler.diagnostics.zone_names import zone_finding
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import CLAUSE, LONGEST, lacking, read_options, to_add
 from vsc.compiler.topology import Topology
 from vsc.plan import Window
 from vsc.plan.connectors.facts import OptionSpec
 from vsc.plan.record import record
+from vsc.plan.words import MONDAY, WEEK
 
 __all__ = ["WINDOW_OPTIONS", "Windows", "check_windows"]
 
 _MANY = 1_000
 """In so many windows a record may be without a warning."""
-_DAY, _WEEK, _MONTH = 86_400_000, 7 * 86_400_000, 31 * 86_400_000
-_MONDAY = 4 * _DAY
-"""The first Monday after 1970-01-01: weeks begin there."""
+_DAY, _MONTH = 86_400_000, 31 * 86_400_000
 _SHORTEST_MONTH = 28 * _DAY
 _GRACE = OptionSpec("duration", "10 minutes")
 _OFFSET = OptionSpec("duration", "6 hours")
@@ -164,7 +163,7 @@ def _read(window: syntax.Window) -> tuple[Window | None, list[Finding]]:
     offset, months = lengths.get("offset", 0), 0
     if isinstance(written, syntax.CalendarLength):
         months = written.months
-        offset = (offset + _MONDAY) % size if written.weeks else offset
+        offset = (offset + MONDAY) % size if written.weeks else offset
     found = Window(_NAMES[kind], size, advance, lengths.get("grace", 0), offset, _text(options.get("zone")), months)
     return found, _too_many(options, size, advance)
 
@@ -175,7 +174,7 @@ def _length(value: object) -> int | None:
         case syntax.Duration(milliseconds=length):
             return length
         case syntax.CalendarLength(weeks=weeks, months=months):
-            return weeks * _WEEK + months * _MONTH
+            return weeks * WEEK + months * _MONTH
     return None
 
 
@@ -211,10 +210,8 @@ def _bad_zone(options: Mapping[str, syntax.Option], lengths: Mapping[str, int]) 
     name = _text(zone)
     if zone is None or name is None:
         return []
-    if (problem := zone_problem(name)) is not None:
-        message, help, meant = problem
-        fix = None if meant is None else Fix(zone.value.span, f"'{meant}'")
-        return [Finding("VSC125", zone.value.span, message, (), help, fix)]
+    if (wrong := zone_finding("VSC125", name, zone.value.span)) is not None:
+        return [wrong]
     if lengths.get("size", 0) % _DAY == 0:
         return []
     label = Label(options["size"].value.span, "the size")

@@ -8,12 +8,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vsc.cli.errors import Refused, UsageError
 from vsc.cli.problems import Problem
-from vsc.extras import install
+from vsc.extras import install, spec_of
 from vsc.plan.secrets import masked
 
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ def _setting(pair: str) -> tuple[str, str]:
 
 def need_packages(command: str) -> None:
     """Raises `Refused` if a Python package that Spark needs is missing."""
-    missing = [name for name in _NEEDED if not _importable(name)]
+    missing = [name for name in _NEEDED if spec_of(name) is None]
     if missing:
         names = ", ".join(missing)
         raise Refused(Problem(f"{command} needs {names}, not installed here", install("spark")), 2)
@@ -220,10 +219,3 @@ def refusal(error: VscRuntimeError, status: int | None = None) -> Refused:
 
     own = 2 if isinstance(error, ConfigurationError) else 3 if isinstance(error, UnusableInputError) else 1
     return Refused(Problem.of(error), own if status is None else status)
-
-
-def _importable(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False

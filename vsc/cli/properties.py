@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 from vsc.cli.common import read_text
 from vsc.cli.errors import UsageError
+from vsc.extras import spec_of
 
 __all__ = ["default_file", "properties"]
 
@@ -38,10 +38,7 @@ def default_file() -> str | None:
     """Where Spark looks for ``spark-defaults.conf``, if it is there."""
     folder = os.environ.get("SPARK_CONF_DIR")
     if not folder:
-        try:
-            spec = find_spec("pyspark")
-        except ModuleNotFoundError:  # said by an import hook
-            spec = None
+        spec = spec_of("pyspark")
         home = os.environ.get("SPARK_HOME") or (spec and spec.origin and str(Path(spec.origin).parent))
         folder = os.path.join(home, "conf") if home else None
     path = os.path.join(folder, "spark-defaults.conf") if folder else ""

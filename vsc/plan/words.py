@@ -6,11 +6,13 @@ from itertools import pairwise
 
 from vsc.plan import StreamGlobalJoin, StreamStreamJoin, StreamTableJoin, Window
 
-__all__ = ["article", "bytes_text", "clauses", "counted", "duration", "rounded_duration", "window", "within"]
+__all__ = [
+    "MONDAY", "WEEK", "article", "bytes_text", "clauses", "counted", "duration", "rounded_duration", "window", "within",
+]  # fmt: skip
 
-_WEEK = 7 * 86_400_000
-_MONDAY = 4 * 86_400_000
-"""The first Monday after 1970-01-01."""
+WEEK = 7 * 86_400_000
+MONDAY = 4 * 86_400_000
+"""The first Monday after 1970-01-01: weeks begin there. In ms, like a week."""
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
 
 
@@ -82,7 +84,7 @@ def window(found: Window) -> str:
 
 
 def _size(found: Window) -> str:
-    count, unit = (found.months, "month") if found.months else (found.size // _WEEK, "week")
+    count, unit = (found.months, "month") if found.months else (found.size // WEEK, "week")
     if found.months or _is_weekly(found):
         return f"{count} {unit}{'s' if count > 1 else ''}"
     return duration(found.size)
@@ -90,7 +92,7 @@ def _size(found: Window) -> str:
 
 def _is_weekly(found: Window) -> bool:
     """Whether its windows begin on Mondays, as those that are written in weeks."""
-    return found.kind == "tumbling" and found.size % _WEEK == 0 and found.offset == _MONDAY
+    return found.kind == "tumbling" and found.size % WEEK == 0 and found.offset == MONDAY
 
 
 def within(join: StreamStreamJoin) -> str:
