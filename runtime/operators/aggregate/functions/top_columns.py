@@ -40,15 +40,16 @@ class _Rows(Group):
             start = ranges.prefixes[group] + PLACE
             self.rest = ((row[len(start) :], data) for row, data in ranges.kv.scan(start, prefix_end(start)))
 
-    def read(self, count: int, data: list[bytes]) -> None:
-        """Reads so many more; their values go to `data`."""
+    def read(self, count: int, data: list[bytes], known: int) -> None:
+        """Reads so many more; their values go to `data`, which stands behind the `known` ones."""
         if self.rest is None:
             return
         found = list(islice(self.rest, count))
         if len(found) < count:
             self.rest = None
         self.places += [place for place, _ in found]
-        self.numbers += range(len(data), len(data) + len(found))
+        first = known + len(data)
+        self.numbers += range(first, first + len(found))
         data += [value for _, value in found]
 
 
@@ -58,31 +59,33 @@ class CollectTopColumns(Collected):
     def __init__(self, of: DataType, top: Top, table: bool) -> None:
         super().__init__(of, PLACE)
         self._top, self._table = top, table
-        self._data: list[bytes] = []
 
     def _empty(self, group: int) -> Group:
         return _Rows(self.ranges, group)
 
     def open(self, ranges: EntryRanges, state: State) -> State:
         self.ranges = ranges
+        data: list[bytes] = []
         shown = np.zeros((2, len(ranges.prefixes)), dtype=np.int64)
         for group in np.flatnonzero(ranges.stored).tolist():
             kept = self._groups[group] = _Rows(ranges, group)
-            kept.read(self._top.count, self._data)
+            kept.read(self._top.count, data, 0)
             shown[:, group] = self._lists.of(kept.numbers)
-        self._decode()
+        self.values = self._decoded(data)
         return shown[0], shown[1]
 
-    def _decode(self) -> None:
-        (self.values,) = self.row.decode_columns(pa.array(self._data, pa.binary()))
+    def _decoded(self, data: list[bytes]) -> pa.Array:
+        (values,) = self.row.decode_columns(pa.array(data, pa.binary()))
+        return values
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
         if self._table:
             many = (segments.ends - segments.starts).tolist()
+            data: list[bytes] = []
             for group, kept in self._groups.items():
                 assert isinstance(kept, _Rows)
-                kept.read(many[group], self._data)
-            self._decode()
+                kept.read(many[group], data, len(self.values))
+            self.values = pa.concat_arrays([self.values, self._decoded(data)])
         return super().fold(start, segments, rows)
 
     def _counts(self, rows: Rows) -> Mask:
