@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -182,13 +182,13 @@ class _Play:
         self._batches: dict[str, list[Batch]] = {}
 
     def all(self, epochs: Epochs, restarts: Sequence[bool]) -> Played:
-        runtime = self._started()
+        runtime = self._started({})
         state: tuple[dict[Any, Shown], ...] = ()
         failure = None
         try:
             for number, epoch in enumerate(epochs):
                 if number < len(restarts) and restarts[number]:
-                    runtime = self._started()
+                    runtime = self._started(runtime.starts)
                 self._collect(runtime.process(self._rows(epoch)))
             state = (self._content(),)
             self._collect(runtime.drain())
@@ -200,9 +200,9 @@ class _Play:
     def _content(self) -> dict[Any, Shown]:
         return self._ran.content() if self._ran.oracles else self._stores.content(self._plan)
 
-    def _started(self) -> LocalRuntime:
+    def _started(self, starts: Mapping[str, int]) -> LocalRuntime:
         runtime = LocalRuntime(
-            self._plan, self._stores, self._observe, self._partitions, self._options, later_stage=self._task
+            self._plan, self._stores, self._observe, self._partitions, self._options, self._task, starts
         )
         runtime.metrics = self._metrics
         if self._steps is not None:

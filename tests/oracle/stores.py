@@ -23,9 +23,10 @@ Shown = tuple[int | None, int, list[str]]
 
 
 class Stores:
-    """Keeps the state of every stage and partition, whoever opens it."""
+    """Keeps the state of every stage and partition, whoever opens it. `starts`: the clocks of sources, if kept here."""
 
     def __init__(self) -> None:
+        self.starts: dict[str, int] = {}
         self._kept: dict[tuple[int, int], MemoryKV] = {}
 
     def __call__(self, stage: int, partition: int) -> MemoryKV:

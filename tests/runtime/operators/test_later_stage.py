@@ -116,7 +116,7 @@ def test_cuts_and_restarts_do_not_show_from_one_partition_each() -> None:
                 cut, chunk = 1, rest[:1]
             seen(runtime.process(rows(topology, chunk)), found)
             rest = rest[cut:]
-            runtime = LocalRuntime(topology, stores, ("t", "u", "w", "j", "x"))
+            runtime = LocalRuntime(topology, stores, ("t", "u", "w", "j", "x"), starts=runtime.starts)
         seen(runtime.drain(), found)
         assert found == expected
         assert {"t", "u", "w", "j", "x"} <= set(found)

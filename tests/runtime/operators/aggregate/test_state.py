@@ -72,7 +72,7 @@ def played(plan: Plan, fed: list[EpochRow], cuts: int | None) -> dict[str, list[
         seen(runtime.process(rows(plan, rest[:size])), found)
         rest = rest[size:]
         if cuts is not None:
-            runtime = LocalRuntime(plan, stores, ("x",))
+            runtime = LocalRuntime(plan, stores, ("x",), starts=runtime.starts)
     seen(runtime.drain(), found)
     return found
 

@@ -55,13 +55,14 @@ def run(
 ) -> SENT:  # fmt: skip
     """What comes out of all nodes in the last of the epochs, and behind it."""
     shown = [node.name for node in plan.nodes if node.part_of is None]
-    runtime = LocalRuntime(plan, stores, shown, partitions, RunOptions(on_error="drop"), later_stage)
+    runtime = LocalRuntime(plan, stores, shown, partitions, RunOptions(on_error="drop"), later_stage, stores.starts)
     sent: dict[str, list[Any]] = {}
     for rows in epochs:
         sent = {name: shown_records(batch) for name, batch in runtime.process(chunks(plan, rows)).items()}
     if drain:
         for name, batch in runtime.drain().items():
             sent[name] = sent.get(name, []) + shown_records(batch)
+    stores.starts = runtime.starts
     return {name: by_key(records) for name, records in sent.items()}
 
 
@@ -76,6 +77,7 @@ def carried(
     rows = [*carry.common(told), *(row for place in places for row in carry.rows(*place, stores(*place)))]
     assert len({row[:3] for row in rows}) == len(rows), "a row comes twice"
     found = Stores()
+    found.starts = {name: clock for name, clock in stores.starts.items() if name in {node.name for node in new.sources}}
     for stage, partition, key, value in rows:
         assert 0 < stage < len(new.stages) and 0 <= partition < after
         found(stage, partition).write([(key, value)])
@@ -87,7 +89,7 @@ def content(plan: Plan, stores: Stores, partitions: int) -> dict[str, Any]:
     found: dict[str, Any] = defaultdict(list)
     for store in stores_of(plan):
         for partition in range(1 if store.replicated else partitions):
-            view = open_view(plan, store, stores(store.stage, partition))
+            view = open_view(plan, store, stores(store.stage, partition), stores.starts)
             found[f"{store.name} in {store.stage}"] += [
                 (str(e.status), e.encoded, repr(e.value), e.extra) for e in view.answer(Question(history=True))
             ]

@@ -36,10 +36,11 @@ def played(
 ) -> SENT:
     """All that comes out, by node and key."""
     nodes = [node.name for node in plan.nodes if node.part_of is None]
-    runtime = LocalRuntime(plan, stores, nodes, partitions, RunOptions(on_error="drop"), later_stage)
+    runtime = LocalRuntime(plan, stores, nodes, partitions, RunOptions(on_error="drop"), later_stage, stores.starts)
     found: dict[str, list[tuple[Any, ...]]] = {}
     known = {node.name for node in plan.sources}
     given = [runtime.process(chunks(plan, [row for row in rows if row.source in known])) for rows in epochs]
+    stores.starts = runtime.starts
     for sent in [*given, *([runtime.drain()] if drain else [])]:
         for name, batch in sent.items():
             found.setdefault(name, []).extend(shown_records(batch))
