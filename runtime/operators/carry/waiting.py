@@ -1,8 +1,9 @@
 """Moves the records that wait for other sources (`in_step`) to the stages and partitions that read them now.
 
 A waiting batch is split by partition, under the names, ranks and columns of the new plan. Its records go where its
-node's records now go. If its node's records no longer go anywhere but its readers still exist, records would be lost,
-and if a reader needs a column that they do not have, it would be null: the old topology has to finish them first.
+node's records now go. If they would not reach all that has read them and still exists (its node is gone, or a reader
+now gets them through a node before the stages in which records wait), records would be lost, and if a reader needs a
+column that they do not have, it would be null: the old topology has to finish them first.
 
 Steps of the input's clock go to every new partition that has to know them, from the one that certainly has all of them.
 Where the old plan had no such clock, the waiting records themselves are the steps.
@@ -23,6 +24,7 @@ from vsc.plan.expressions import parts
 from vsc.plan.nodes import Node, Plan, Schema, Stage
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.carry.columns import Columns, Unfitting
+from vsc.runtime.operators.carry.homeless import homeless
 from vsc.runtime.operators.carry.stores import Told, nearest
 from vsc.runtime.operators.in_step import NO_COLUMNS, Frontier
 from vsc.runtime.operators.layout import handed_on
@@ -89,6 +91,7 @@ class CarriedWaiting:
             if node in new.sources
         }  # fmt: skip
         self._steps = list(self._of_steps())
+        self._homeless = homeless(old, new, self._nodes, frozenset((way.new_stage, way.new_port) for way in self._ways))
 
     def tell(self, told: Told, kv: OrderedKV) -> None:
         """Adds the waiting records of an old stage and partition to its report."""
@@ -101,10 +104,9 @@ class CarriedWaiting:
             if one.port == STEPS:
                 told.steps[stage, partition] = told.steps.get((stage, partition), 0) + one.records
         told.waiting.update({home: (self._sequence(following, told.stage, 0), n) for home, n in records.items()})
-        homeless = {port for port, _ in self._entering(told.stage)} - {way.port for way in self._ways}
-        if homeless:
+        if self._homeless:
             for _, one in WaitingBatches(kv).before(None):
-                if one.port in homeless and self._is_read(told.stage, one.port):
+                if one.port in self._homeless:
                     told.homeless[one.port] = told.homeless.get(one.port, 0) + one.records
 
     def check(self, told: Sequence[Told]) -> None:
@@ -113,7 +115,7 @@ class CarriedWaiting:
         if lost:
             what = ", ".join(f"{count} of '{name}'" for name, count in sorted(lost.items()))
             raise ConfigurationError(
-                f"records wait for others ({what}), and the new topology has no such node or other columns there",
+                f"records wait for others ({what}), and would not reach all that reads them in the new topology",
                 "run the old topology until it has read all of its sources, so that nothing waits",
             )
 
@@ -240,9 +242,3 @@ class CarriedWaiting:
         """The nodes whose records can wait in an old stage, and whether every partition gets all of them."""
         first = self._old.stages[0].nodes
         return [(one.node, one.broadcast) for one in self._old.stages[stage].inputs if one.node in first]
-
-    def _is_read(self, stage: int, port: str) -> bool:
-        """Whether a reader of a node still exists under the new plan."""
-        readers = (name for name in self._old.stages[stage].nodes if port in self._old.node(name).inputs)
-        again = port in self._old.stages[stage].nodes and port in self._nodes.successors
-        return again or any(name in self._nodes.successors for name in readers)
