@@ -415,15 +415,21 @@ class Map(Facts):
 
 @record
 class Explode(Facts):
-    """``explode S by EXPR as NAME``."""
+    """``explode S by EXPR as NAME``, or ``as (POSITION, NAME)``."""
 
     word = "explode"
     reads = makes = "stream"
 
     input: Input
     expr: Expression
+    position: Name | None
     alias: Name
     span: Span
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """Those of the columns that it gives."""
+        return (self.alias,) if self.position is None else (self.position, self.alias)
 
 
 @record

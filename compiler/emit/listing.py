@@ -37,7 +37,7 @@ from vsc.plan import (
 from vsc.plan.clocks import NodeClock, held_back_by, node_clocks
 from vsc.plan.keyless import nullable_keys
 from vsc.plan.types import quoted_name
-from vsc.plan.words import clauses, duration, window, within
+from vsc.plan.words import clauses, duration, exploded, window, within
 
 __all__ = ["emit_topology"]
 
@@ -106,8 +106,8 @@ def _operation(node: Node) -> Iterator[tuple[str, str]]:
             yield "map", f"{inputs[0]} select {_items(items)}"
         case Rekey(items=items):
             yield "rekey", f"{inputs[0]} by {_items(items)}"
-        case Explode(item=item):
-            yield "explode", f"{inputs[0]} by {_items((item,))}"
+        case Explode(item=Item(text=text)) as operation:
+            yield "explode", f"{inputs[0]} by {_one_line(text)} as {exploded(operation)}"
         case Merge():
             yield "merge", ", ".join(inputs)
         case ToStream():

@@ -29,7 +29,7 @@ from vsc.plan import (
     Suppress,
     TableTableJoin,
 )
-from vsc.plan.words import clauses, duration, window, within
+from vsc.plan.words import clauses, duration, exploded, window, within
 
 __all__ = ["logical"]
 
@@ -107,8 +107,8 @@ def _given(operation: Operation, added: Sequence[Operation]) -> Iterator[str]:
     match operation:
         case Filter(predicate=predicate):
             yield f"where {predicate.text}"
-        case Explode(item=item):
-            yield f"by {item.text} as {item.name}"
+        case Explode(item=item) as operation:
+            yield f"by {item.text} as {exploded(operation)}"
         case Distinct(within=apart):
             if moved := _moved(added):
                 yield f"by {_texts(moved)}"

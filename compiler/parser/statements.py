@@ -301,7 +301,12 @@ class StatementBuilder(ExpressionBuilder):
     def _on_explode(
         self, span: Span, input: syntax.Input, expression: syntax.Expression, alias: syntax.Name
     ) -> syntax.Explode:
-        return syntax.Explode(input, expression, alias, span)
+        return syntax.Explode(input, expression, None, alias, span)
+
+    def _on_explode_positions(
+        self, span: Span, input: syntax.Input, expression: syntax.Expression, position: syntax.Name, alias: syntax.Name
+    ) -> syntax.Explode:
+        return syntax.Explode(input, expression, position, alias, span)
 
     def _on_rekey(self, span: Span, input: syntax.Input, keys: tuple[syntax.KeyItem, ...]) -> syntax.Rekey:
         return syntax.Rekey(input, keys, span)

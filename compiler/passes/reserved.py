@@ -38,8 +38,8 @@ def _given(declaration: Declaration) -> Iterator[syntax.Name]:
         return
     items: tuple[syntax.Item | syntax.KeyItem, ...] = ()
     match declaration.operation:
-        case syntax.Explode(alias=alias):
-            yield alias
+        case syntax.Explode(names=names):
+            yield from names
         case syntax.Map(items=items) | syntax.Rekey(keys=items):
             pass
         case syntax.Join(on=keys, items=selected) | syntax.Aggregate(group=keys, items=selected):

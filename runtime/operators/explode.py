@@ -1,4 +1,4 @@
-"""`explode`: one record for each element of an array.
+"""`explode`: one record for each element of an array, which may have its position in it.
 
 A null or empty array gives no records; a record without value is dropped and counted.
 """
@@ -6,6 +6,7 @@ A null or empty array gives no records; a record without value is dropped and co
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.nodes import Explode
@@ -20,9 +21,7 @@ __all__ = ["OPERATOR"]
 class _Explode(Step):
     def __init__(self, site: Site, operation: Explode) -> None:
         self._site, self._array = site, site.evaluation([operation.item])
-        names = [c.name for c in site.inputs[0].value]
-        # the element's column: that of its name, or after all
-        self._place = names.index(operation.item.name) if operation.item.name in names else len(names)
+        self._operation, self._names = operation, [c.name for c in site.inputs[0].value]
 
     def process(self, flow: Flow) -> Flow:
         site = self._site
@@ -31,9 +30,13 @@ class _Explode(Step):
         kept = site.kept(flow, found.failed)
         flow, (arrays,) = flow.select(kept), chosen(found.columns, kept)
         causes = pc.list_parent_indices(arrays).to_numpy(zero_copy_only=False).astype(np.int64)
-        many, keys = taken(flow.values, causes), taken(flow.keys, causes)
-        values = (*many[: self._place], pc.list_flatten(arrays), *many[self._place + 1 :])
-        at, there = site.give(flow.at.take(causes), turns(causes)), np.ones(len(causes), dtype=np.bool_)
+        keys, turn = taken(flow.keys, causes), turns(causes)
+        columns = dict(zip(self._names, taken(flow.values, causes), strict=True))
+        columns[self._operation.item.name] = pc.list_flatten(arrays)
+        if self._operation.position is not None:
+            columns[self._operation.position] = pa.array((turn - 1).astype(np.int32))
+        values = tuple(columns[column.name] for column in site.node.schema.value)
+        at, there = site.give(flow.at.take(causes), turn), np.ones(len(causes), dtype=np.bool_)
         return Flow(at, flow.key[causes], flow.space, flow.time[causes], there, keys, values)
 
 

@@ -130,9 +130,11 @@ class _Operations(Growing):
         name = self.rng.choice([n for n in VALUE_NAMES["string"] if n not in dict(node.key)] or ["element"])
         array = expression(self.rng, scope_of(node), "array<string>")
         value = tuple((n, "string") if n == name else (n, t) for n, t in node.value)
+        names = name
         if name not in dict(value):
-            value = (*value, (name, "string"))
-        self._add(node, "stream", f"explode {node.name} by {array} as {name}", node.key, value)
+            position = () if "nth" in dict(node.key + node.value) else (("nth", "int"),)
+            names, value = f"(nth, {name})" if position else name, (*value, *position, (name, "string"))
+        self._add(node, "stream", f"explode {node.name} by {array} as {names}", node.key, value)
 
     def to_stream(self) -> None:
         """The changes of a table."""

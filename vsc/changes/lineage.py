@@ -147,9 +147,10 @@ class _Lineages:
     def _explode(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
         (of,) = inputs
         rows = self._terms.of("explode", of.rows, self._item(operation.item, of.scope))
-        name = operation.item.name
-        element = self._terms.of("element", rows)
-        within = Lineage(of.rows, of.time, of.key, {**of.columns, name: element}, of.fresh - {name})
+        new = {operation.item.name: self._terms.of("element", rows)}
+        if operation.position is not None:
+            new[operation.position] = self._terms.of("position", rows)
+        within = Lineage(of.rows, of.time, of.key, {**of.columns, **new}, of.fresh - set(new))
         return self._passed(node, within, rows)
 
     def _stream_table_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:

@@ -105,10 +105,11 @@ class _Finder:
         match operation:
             case syntax.Rekey(keys=keys):
                 new = self._keys(node, keys, scope)
-            case syntax.Explode(expr=expr, alias=alias):
+            case syntax.Explode(expr=expr, names=names):
                 self._expressions((expr,), scope)
-                self._add(alias, Symbol("column", node, alias.text), True)
-                new = {alias.text: Symbol("column", node, alias.text)}
+                new = {given.text: Symbol("column", node, given.text) for given in names}
+                for given in names:
+                    self._add(given, new[given.text], True)
             case _:
                 self._expressions((operation,), scope)
         for read in operation.inputs:

@@ -49,6 +49,7 @@ _LEFT_OUT: dict[type, frozenset[str]] = {
     nodes.Plan: frozenset({"clock", "clock_implied"}),
     nodes.StreamTableJoin: frozenset({"max_age", "strictly_before", "drop_older"}),
     nodes.StreamGlobalJoin: frozenset({"max_age"}),
+    nodes.Explode: frozenset({"position"}),
     nodes.Window: frozenset({"offset", "zone", "months"}),
 }
 _BY_TAG = {tag: cls for cls, (_, tag) in _TAGS.items()}

@@ -273,7 +273,8 @@ class Merge(Facts):
 class Explode(Facts):
     """One record for each element of the array that `item` computes; `item.name` is the column that holds it.
 
-    That column replaces a value column of the same name, or comes after the others.
+    The column `position` holds the element's place in the array, from 0 on. These columns replace value columns of the
+    same names, or come after the others, the position first.
     """
 
     by_key = False
@@ -283,6 +284,7 @@ class Explode(Facts):
     of_first = ("item",)
 
     item: Item
+    position: str | None = None
     op: Choice["explode"] = "explode"
 
 

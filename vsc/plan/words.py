@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from vsc.plan import StreamGlobalJoin, StreamStreamJoin, StreamTableJoin, Window
+from vsc.plan import Explode, StreamGlobalJoin, StreamStreamJoin, StreamTableJoin, Window
 
 __all__ = [
-    "MONDAY", "WEEK", "article", "bytes_text", "clauses", "counted", "duration", "rounded_duration", "window", "within",
+    "MONDAY", "WEEK", "article", "bytes_text", "clauses", "counted", "duration", "exploded", "rounded_duration",
+    "window", "within",
 ]  # fmt: skip
 
 WEEK = 7 * 86_400_000
@@ -93,6 +94,12 @@ def _size(found: Window) -> str:
 def _is_weekly(found: Window) -> bool:
     """Whether its windows begin on Mondays, as those that are written in weeks."""
     return found.kind == "tumbling" and found.size % WEEK == 0 and found.offset == MONDAY
+
+
+def exploded(operation: Explode) -> str:
+    """The columns of an element, as the language writes them: ``item``, ``(position, item)``."""
+    name = operation.item.name
+    return name if operation.position is None else f"({operation.position}, {name})"
 
 
 def within(join: StreamStreamJoin) -> str:

@@ -1,4 +1,4 @@
-"""`explode`: one record for each element of an array."""
+"""`explode`: one record for each element of an array, with its position or without."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Explode"]
 class Explode:
     """A null or an empty array gives no record. A record without value has no array: it is dropped and counted."""
 
-    __slots__ = ("_array", "_context", "_forward", "_name", "_place")
+    __slots__ = ("_array", "_context", "_forward", "_name", "_places")
 
-    def __init__(self, name: str, array: Values, place: int, context: Context, forward: RecordConsumer) -> None:
+    def __init__(self, name: str, array: Values, places: list[int], context: Context, forward: RecordConsumer) -> None:
         self._name = name
         self._array = array
-        self._place = place
+        self._places = places
         self._context = context
         self._forward = forward
 
@@ -32,6 +32,8 @@ class Explode:
         except NodeFailure as failure:
             self._context.failed(failure)
             return
-        before, behind = value[: self._place], value[self._place + 1 :]
-        for element in elements or ():
-            self._forward(key, (*before, element, *behind), time)
+        for row in enumerate(elements or ()):
+            result = [*value, None, None][: max(len(value), *(place + 1 for place in self._places))]
+            for place, part in zip(self._places, row[-len(self._places) :], strict=True):
+                result[place] = part
+            self._forward(key, tuple(result), time)

@@ -26,7 +26,7 @@ from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.expressions import Row, condition
 from tests.oracle.records.foreign_keys import travelling
 from tests.oracle.records.graph_getters import asked
-from tests.oracle.records.places import element_place, kept_columns, value_order
+from tests.oracle.records.places import kept_columns, places_of, value_order
 from vsc.plan.nodes import (
     Answer,
     Explode,
@@ -81,11 +81,11 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             unique = distinct.Distinct(node, operation, types, back, parts.context, forward)
             parts.beside[node.name] = unique.content
             return unique.process
-        case Explode(item):
+        case Explode(item, position):
             before = parts.schema(node)
             array = expressions.items(node.owner, [item], [before])
-            place = element_place(before, item.name)
-            return explode.Explode(node.owner, array, place, parts.context, forward).process
+            places = places_of([c.name for c in before.value], [*([position] if position else []), item.name])
+            return explode.Explode(node.owner, array, places, parts.context, forward).process
         case ToStream():
             return to_stream.ToStream(forward).process
         case GroupChanges(group, versioned=versioned):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vsc.plan.nodes import Schema
 
-__all__ = ["element_place", "kept_columns", "value_order"]
+__all__ = ["kept_columns", "places_of", "value_order"]
 
 
 def value_order(before: Schema, after: Schema) -> tuple[int, ...]:
@@ -19,7 +19,7 @@ def kept_columns(before: Schema, after: Schema) -> tuple[int, ...]:
     return tuple(names.index(c.name) for c in after.value)
 
 
-def element_place(before: Schema, element: str) -> int:
-    """The place of an exploded element among the value columns: that of the column of its name, or after all."""
-    names = [c.name for c in before.value]
-    return names.index(element) if element in names else len(names)
+def places_of(before: list[str], new: list[str]) -> list[int]:
+    """The places of new columns among all: those of the columns of their names, or after all."""
+    names = [*before, *(name for name in new if name not in before)]
+    return [names.index(name) for name in new]
