@@ -18,14 +18,15 @@ INPUTS := pyproject.toml constraints.txt Makefile
 
 # What `make thorough-long` asks of the tests with the marker `long`; without these variables they do little.
 LONG := VSC_KILLS=10 VSC_BROKER_KILLS=4 VSC_SPARK_TOPOLOGIES=40 VSC_TOPOLOGIES=400 VSC_PARTITIONS=400 VSC_TASKS=40 \
-	VSC_EXPRESSIONS=20 VSC_CSV_FILES=20000
+	VSC_EXPRESSIONS=20 VSC_CSV_FILES=20000 VSC_ONE_RECORDING_IN=1 VSC_COMMENTS=2000
 
 # Each process would compile the tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := -m pytest -q
 # Two cores for three processes: tests on Spark wait for a third of their time. The files that take longest come first.
-ON_SPARK := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder
+# What takes longest is shown in the end, so that each run says where its time goes.
+ON_SPARK := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 5
 
 .DEFAULT_GOAL := help
 .PHONY: help docs demo live cluster test check lint types architecture unit thorough thorough-long spark newest soak coverage \

@@ -142,6 +142,7 @@ class SparkCluster:
         local.mkdir(parents=True, exist_ok=True)
         env = {**os.environ, "SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_DIRS": str(local)}
         env |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+        env["JDK_JAVA_OPTIONS"] = env.get("SPARK_SUBMIT_OPTS", "")  # for the JVMs of executors, too
         env.pop("PYTHONPATH", None)  # the executors' is what the driver ships
         if self._programs is not None:
             env["PATH"] = f"{self._programs}{os.pathsep}{env['PATH']}"

@@ -51,7 +51,10 @@ class Job:
         return self.folder / "log"
 
     def _spark_home(self) -> Path:
-        """Spark's own folder, except ``work``, where a local cluster keeps its executors' logs: that is below ours."""
+        """Spark's own folder, except ``work``, where a local cluster keeps its executors' logs: that is below ours.
+
+        An archive of classes (`tools.class_archive`) does not fit it.
+        """
         home, installed = self.folder / "spark-home", Path(pyspark.__file__).parent
         home.mkdir(exist_ok=True)
         for entry in installed.iterdir():
@@ -79,7 +82,8 @@ class Job:
     def start(self) -> Life:
         """Starts the command; its output goes to ``log``."""
         environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": f"{self.folder}/tmp"}
-        environment["SPARK_HOME"] = str(self._spark_home())
+        if self.master == CLUSTER:
+            environment["SPARK_HOME"] = str(self._spark_home())
         self.note("started")
         offset = self.log.stat().st_size
         with self.log.open("a") as target:

@@ -26,6 +26,8 @@ _SMALL_DATA = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+    # As queries have it: otherwise, plain DataFrames have Python workers of their own.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 _SECONDS_ON_SPARK = 900

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,10 @@ from vsc.plan.nodes import Clock, Column, Plan
 from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.records import Batch
 from vsc.testing import StoreView, TopologyTestDriver
+
+ONE_IN = int(os.environ.get("VSC_ONE_RECORDING_IN", "4"))
+"""A recording takes long step by step, ten times as long as at once: of those that lie beside the repository, and are
+played in other ways too, the tests play one in so many."""
 
 
 @dataclass(frozen=True)

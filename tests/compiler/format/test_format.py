@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import random
 import re
 from pathlib import Path
@@ -69,7 +70,8 @@ def test_a_topology_stays_what_it_is(text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@pytest.mark.long
+@settings(max_examples=int(os.environ.get("VSC_COMMENTS", "100")), deadline=None)
 @given(st.data())
 def test_comments_and_blanks_anywhere_stay_in_place(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(TEXTS))

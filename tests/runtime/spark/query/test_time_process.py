@@ -48,6 +48,7 @@ def test_all_is_utc_on_a_machine_that_is_not(tmp_path: Path) -> None:
     )  # fmt: skip
     orc.write_table(pa.table({"id": ids, "at": pa.array(TIMES, pa.timestamp("us"))}), source / "d.orc")
     command = [sys.executable, "-m", "vsc", "run", "t.vdsl", "--master", "local[2]", "--checkpoint", "ck"]
+    command += ["--partitions", "1"]
     command += ["--conf", "spark.sql.session.timeZone=Asia/Tokyo", "--progress", "lines"]
     env = {**os.environ, "TZ": "Europe/Berlin", "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False)

@@ -1,4 +1,8 @@
-"""`vsc upgrade` as a process that is killed, again and again; and two upgrades of one checkpoint."""
+"""`vsc upgrade` that is killed, again and again; and two upgrades of one checkpoint.
+
+Killed as a process (``kill -9``) at one point, at the others by an exception that nothing catches, in the session of
+the tests. With ``VSC_KILLS`` set, a process is killed at every point.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +23,26 @@ import pytest
 from tests.runtime.spark.support import compiled, parquet_rows, run_once
 from tools.kept_checkpoint import FILES, TOPOLOGY, half_run
 from vsc.runtime.errors import CheckpointError
+from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.checkpoint.identity import IDENTITY
 from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.long]
 
 POINTS = (
+    "rename:vsc/control/seed-000000.txt",  # the seeds of some partitions are in their place, others not yet
     "write:vsc/control/seed-common.txt",  # the first seeds are there
-    "rename:vsc/control/seed-000000.txt",  # those of some partitions are in their place, others not yet
     "write:vsc/plan.json",  # all is there but what makes it a checkpoint
 )
+LAST = f"write:{IDENTITY}"  # it is a checkpoint
+PROCESSES = len(POINTS) + 1 if "VSC_KILLS" in os.environ else 1
+
+
+class Killed(BaseException):
+    """The end of an upgrade, as a signal would end it: nothing takes note of it."""
 
 
 def execute(folder: Path, variables: dict[str, str], *how: str) -> tuple[int, str]:
@@ -58,6 +70,22 @@ def some_run(group: int) -> bool:
     return False
 
 
+def killed_here(job: Upgrade, spark: SparkSession, point: str) -> None:
+    """Upgrades in this session, and is killed at the point."""
+    method, _, name = point.partition(":")
+    done = getattr(Files, method)
+
+    def killing(files: Files, *names: Any) -> Any:
+        found = done(files, *names)
+        if name in names:
+            raise Killed
+        return found
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Files, method, killing)
+        upgrade(prepare(job), spark, lambda _: None)
+
+
 def rows(folder: Path, name: str) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.values()) for row in parquet_rows(folder / name))
 
@@ -69,15 +97,18 @@ def test_killed_and_repeated_and_two_from_one(spark: SparkSession, tmp_path: Pat
     other = Upgrade(new, str(tmp_path / "ck"), str(tmp_path / "other"), variables)
     assert upgrade(prepare(other), spark, lambda _: None) is not None
 
-    for point in POINTS:
-        status, err = execute(tmp_path, variables, "tests.runtime.spark.killing", point)
-        assert status == -signal.SIGKILL, err
-        assert not (tmp_path / "new" / IDENTITY).exists()
-        with pytest.raises(CheckpointError, match="was not finished"):
-            run_once(new, spark, tmp_path / "new", variables=variables)
-    status, err = execute(tmp_path, variables, "tests.runtime.spark.killing", f"write:{IDENTITY}")
-    assert status == -signal.SIGKILL, err
-    status, err = execute(tmp_path, variables, "vsc")
+    job = replace(other, new=str(tmp_path / "new"), partitions=3)
+    for number, point in enumerate((*POINTS, LAST)):
+        if number < PROCESSES:
+            status, err = execute(tmp_path, variables, "tests.runtime.spark.killing", point)
+            assert status == -signal.SIGKILL, err
+        else:
+            killed_here(job, spark, point)
+        assert (tmp_path / "new" / IDENTITY).exists() is (point == LAST)
+        if point != LAST:
+            with pytest.raises(CheckpointError, match="was not finished"):
+                run_once(new, spark, tmp_path / "new", variables=variables)
+    status, err = execute(tmp_path, variables, "vsc")  # without a JVM
     assert (status, "is a checkpoint already" in err) == (1, True), err
 
     # Two checkpoints go on from the old one: until one has written to a sink, any of the three may be run.
