@@ -24,7 +24,7 @@ Kind = Choice[
 ]  # fmt: skip
 
 _CONSTANTS = ("false", "none", "null", "true")
-_DECLARING = ("let", "sink", "stream", "table", "topology")
+_DECLARING = ("function", "let", "sink", "stream", "table", "topology")
 _WORD_OPERATORS = ("and", "between", "in", "is", "like", "not", "or")
 _PUNCTUATION = ("(", ")", "[", "]", ",", ";", ".", ":")
 

@@ -38,8 +38,12 @@ def resolve(file: syntax.File, stem: str, complete: bool = True) -> tuple[Topolo
     findings.extend(_unknown(n, nodes, syntax.LOST if n in written else ()) for n in unknown)
     options = () if naming is None else naming.options
     constants = _constants(file, findings)
+    functions = _functions(file, nodes, constants, findings)
     complete = complete and not findings
-    topology = replace(topology, complete=complete, unfinished=file.unfinished, options=options, constants=constants)
+    topology = replace(
+        topology, complete=complete, unfinished=file.unfinished, options=options, constants=constants,
+        functions=functions,
+    )  # fmt: skip
     return topology, tuple(findings)
 
 
@@ -77,6 +81,24 @@ def _constants(file: syntax.File, findings: list[Finding]) -> tuple[syntax.Const
             earlier = known.setdefault(constant.name.text, constant)
             if earlier is not constant:
                 findings.append(_twice(constant.name, earlier.name))
+    return tuple(known.values())
+
+
+def _functions(
+    file: syntax.File,
+    nodes: dict[str, Declaration],
+    constants: tuple[syntax.ConstantDecl, ...],
+    findings: list[Finding],
+) -> tuple[syntax.FunctionDecl, ...]:
+    """The functions, each once. None has the name of a node or of a constant."""
+    others = {**{name: node.name for name, node in nodes.items()}, **{one.name.text: one.name for one in constants}}
+    known: dict[str, syntax.FunctionDecl] = {}
+    for function in file.statements:
+        if isinstance(function, syntax.FunctionDecl):
+            earlier = known.setdefault(function.name.text, function).name
+            other = earlier if earlier is not function.name else others.get(function.name.text)
+            if other is not None:
+                findings.append(_twice(*sorted((function.name, other), key=lambda name: -name.span.start)))
     return tuple(known.values())
 
 

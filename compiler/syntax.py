@@ -596,6 +596,19 @@ class ConstantDecl:
 
 
 @record
+class FunctionDecl:
+    """``function NAME (columns) returns TYPE from 'MODULE:NAME' [vectorized];``."""
+
+    name: Name
+    parameters: tuple[ColumnDecl, ...]
+    returns: WrittenType
+    reference: str
+    reference_span: Span
+    vectorized: bool
+    span: Span
+
+
+@record
 class Include:
     """``include 'PATH';``. The statements of that file are read in its place."""
 
@@ -648,7 +661,7 @@ class SinkDecl:
     span: Span
 
 
-Statement = TopologyName | ConstantDecl | SourceDecl | DerivedDecl | SinkDecl
+Statement = TopologyName | ConstantDecl | FunctionDecl | SourceDecl | DerivedDecl | SinkDecl
 
 
 @record

@@ -25,7 +25,7 @@ class Topology:
     `nodes` holds the first declaration of every name, in the order of the file; `sinks` every sink statement, also of
     unknown nodes. `complete` is false if a statement, a name or an input is known to be missing: then the absence of
     something proves nothing. `unfinished` has the nodes whose statements are not finished. `options` are those of the
-    statement that names it. `constants` has each constant once.
+    statement that names it. `constants` and `functions` have each constant and function once.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Topology:
     unfinished: frozenset[str] = frozenset()
     options: tuple[syntax.Option, ...] = ()
     constants: tuple[syntax.ConstantDecl, ...] = ()
+    functions: tuple[syntax.FunctionDecl, ...] = ()
 
     def lost(self, sink: syntax.SinkDecl) -> str | None:
         """Which lost records a sink writes, ``dropped`` or ``missed``; None if it writes a node.

@@ -22,6 +22,7 @@ __all__ = [
     "DatabaseTableError",
     "EventTimeWarning",
     "ExpressionError",
+    "FunctionError",
     "LakeChangeError",
     "LakeReleaseError",
     "LakeStorageError",
@@ -74,6 +75,12 @@ class ExpressionError(VscRuntimeError):
     """An expression failed on a record (overflow, cast, division by zero), without ``--on-error drop``."""
 
     code = "VSC902"
+
+
+class FunctionError(VscRuntimeError):
+    """A function of the user's that the run does not allow, that is not there, or that gives no array of its type."""
+
+    code = "VSC925"
 
 
 class StateError(VscRuntimeError):

@@ -6,7 +6,7 @@ Both take a topology as a path or as text. For tests use `vsc.testing`; for a si
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from vsc.compiler import TopologyError, compile_topology
@@ -68,6 +68,7 @@ def start(
     back_to: int | None = None,
     max_bad: str | None = None,
     now: Time | None = None,
+    functions: Sequence[str] = (),
 ) -> RunningQuery:
     """Starts a topology on a Spark session and returns the running query, a pyspark ``StreamingQuery``.
 
@@ -92,4 +93,5 @@ def start(
         back_to=back_to,
         max_bad=max_bad,
         now=now,
+        functions=functions,
     )

@@ -90,6 +90,8 @@ _STRUCTURE = {
     "VSC131": "a join of tables with different windows",
     "VSC132": "lost records of a node that loses none",
     "VSC133": "a constant that cannot stand here",
+    "VSC134": "a function with the name of a built-in one",
+    "VSC135": "a reference that names no function",
 }
 
 _SCHEMAS = {
@@ -180,6 +182,7 @@ _RUN_TIME = {
     "VSC922": "a lake table that does not fit",
     "VSC923": "a lake table that cannot be opened",
     "VSC924": "a lake table that cannot be read further",
+    "VSC925": "a function that cannot be used",
 }
 
 _WARNINGS = {

@@ -7,6 +7,8 @@ Spark, ``bool_and`` and ``bool_or`` are ``min`` and ``max`` of conditions.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.expressions.coercion import INTEGERS, convert, is_numeric, is_orderable
@@ -34,7 +36,7 @@ class AggregateCalls:
 
     def __init__(self, source: SourceFile, row: Scope) -> None:
         self._source = source
-        self._row = Scope(row.inputs, row.no_event_time, aggregate=_nested, doubt=row.doubt)
+        self._row = replace(row, key=None, aggregate=_nested, grouped=frozenset())
         self._found: list[AggregateCall] = []
 
     @property

@@ -10,6 +10,7 @@ Guarantees:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from math import isinf
 
@@ -216,7 +217,7 @@ class _Typer:
 
     def _constant(self, value: syntax.Expression) -> Expr | None:
         """What `value` means without any row: as where it is declared, and reported."""
-        typer = _Typer(CONSTANTS)
+        typer = _Typer(replace(CONSTANTS, functions=self.scope.functions))
         found = typer.type(value)
         self.findings += typer.findings
         return found
@@ -287,6 +288,8 @@ class _Typer:
 
     def _call(self, expr: syntax.FunctionCall) -> Expr | None:
         name = expr.name.text
+        if name in self.scope.functions:
+            return self._own(expr, self.scope.functions[name])
         if name in AGGREGATES and self.scope.aggregate is not None:
             typed = self.scope.aggregate(expr)
             self.findings.extend(typed.findings)
@@ -299,21 +302,17 @@ class _Typer:
                 raise refuse("VSC222", expr.span, "`try_cast` needs a type", "write `try_cast(... as TYPE)`")
             from vsc.compiler.expressions.elsewhere import instead_of  # a text without mistakes does not need it
 
-            help, meant = instead_of(name)
+            near = nearest(name, self.scope.functions)
+            help, meant = instead_of(name) if near is None else (f"did you mean {code(named(near))}?", named(near))
             if meant is not None and self.scope.aggregate is None:  # else its arguments may be right, in another place
                 self.operands(*expr.args)
             fix = None if meant is None else Fix(expr.name.span, meant)
             raise refuse("VSC112", expr.name.span, f"there is no function `{name}`", help, fix)
         signature = FUNCTIONS[name]
-        if expr.star or expr.distinct or expr.order:
-            word = "*" if expr.star else "distinct" if expr.distinct else "by"
-            raise refuse("VSC222", expr.span, f"`{name}` does not take `{word}`", f"write `{signature.signature}`")
-        if len(expr.args) < signature.least or (signature.most is not None and len(expr.args) > signature.most):
-            message = f"`{name}` takes {_count(signature.least, signature.most)}, not {len(expr.args)}"
-            help = f"write `{signature.signature}`"
-            if name in ("ceil", "floor") and len(expr.args) == 2:
-                help = f"it makes a whole number; for two digits write `{name}(x * 100) / 100`"
-            raise refuse("VSC222", expr.span, message, help)
+        instead: str | None = None
+        if name in ("ceil", "floor") and len(expr.args) == 2:
+            instead = f"it makes a whole number; for two digits write `{name}(x * 100) / 100`"
+        _check_form(expr, signature.signature, signature.least, signature.most, instead)
         if name == "event_time":
             return self._event_time(expr)
         args = self.operands(*expr.args)
@@ -321,6 +320,18 @@ class _Typer:
             return None
         names = tuple(name if name is None else name.text for name in expr.names)
         return typed_call(CallSite(name, expr.span, tuple(args), names))
+
+    def _own(self, expr: syntax.FunctionCall, function: syntax.FunctionDecl) -> Expr | None:
+        """A call of a function of the user's."""
+        name, types = function.name.text, [one.type.type for one in function.parameters]
+        form = f"{named(name)}({', '.join(named(one.name.text) for one in function.parameters)})"
+        _check_form(expr, form, len(types), len(types))
+        args = self.operands(*expr.args)
+        if args is None:
+            return None
+        site = CallSite(name, expr.span, tuple(args), declared=form)
+        implied = tuple(site.implied(i, type_) for i, type_ in enumerate(types))
+        return Call(function.reference, implied, function.returns.type, function.vectorized)
 
     def _event_time(self, expr: syntax.FunctionCall) -> Expr:
         if self.scope.no_event_time is not None:
@@ -361,6 +372,17 @@ def _run(op: str, operands: list[Operand], places: list[Span]) -> Expr:
 
 def _unless(negated: bool, expr: Expr) -> Expr:
     return Call("not", (expr,), BOOLEAN) if negated else expr
+
+
+def _check_form(expr: syntax.FunctionCall, form: str, least: int, most: int | None, help: str | None = None) -> None:
+    """Raises Refused for a call that does not have the `form` of its function, or not as many arguments."""
+    name = expr.name.text
+    if expr.star or expr.distinct or expr.order:
+        word = "*" if expr.star else "distinct" if expr.distinct else "by"
+        raise refuse("VSC222", expr.span, f"`{name}` does not take `{word}`", f"write {code(form)}")
+    if len(expr.args) < least or (most is not None and len(expr.args) > most):
+        message = f"`{name}` takes {_count(least, most)}, not {len(expr.args)}"
+        raise refuse("VSC222", expr.span, message, help or f"write {code(form)}")
 
 
 def _count(least: int, most: int | None) -> str:

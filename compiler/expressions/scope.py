@@ -24,7 +24,7 @@ from vsc.plan.nodes import Schema
 from vsc.plan.record import record
 from vsc.plan.types import STRING, ArrayType, MapType, StructType
 
-__all__ = ["CONSTANTS", "Scope", "ScopeInput", "Typed", "field_of"]
+__all__ = ["CONSTANTS", "Functions", "Scope", "ScopeInput", "Typed", "field_of"]
 
 
 @record
@@ -62,6 +62,10 @@ class ScopeInput:
         return [column.name for column in (*self.schema.key, *self.schema.value)]
 
 
+Functions = Mapping[str, syntax.FunctionDecl]
+"""The functions that a topology declares, by name."""
+
+
 def _ignored(finding: Finding) -> None:
     pass
 
@@ -75,7 +79,7 @@ class Scope:
     `event_time`: what ``event_time()`` means, if not the time of the first input.
     `aggregate` types calls of aggregate functions; if it is None, such calls are not allowed. `grouped` has the columns
     of the grouped rows; outside an aggregate call, only those that are grouped by can be used. `doubt` takes the
-    warnings about expressions that are valid.
+    warnings about expressions that are valid. `functions` are the user's, by name.
     """
 
     inputs: tuple[ScopeInput, ...]
@@ -85,6 +89,7 @@ class Scope:
     grouped: frozenset[str] = frozenset()
     doubt: Callable[[Finding], None] = _ignored
     event_time: Expr | None = None
+    functions: Functions = field(default_factory=dict)
 
     def input(self, name: str) -> ScopeInput | None:
         """The input called `name`; None if it does not exist."""

@@ -13,6 +13,7 @@ def lower(checked: CheckedTopology) -> Plan:
     """The plan of a topology: the same for the same text, whatever the hash seed."""
     nodes, sinks = logical.nodes(checked), logical.sinks(checked)
     nodes, stages = completed((*nodes, *logical.dead_letters(checked)), physical.stages(nodes), sinks)
+    functions = logical.functions(checked, nodes)
     clock = checked.clock or DEFAULT_CLOCK
     implied = checked.clock is None and clock == "input"  # before there were clocks, all went by records
-    return Plan(checked.topology.name, nodes, sinks, stages, checked.connectors.variables, clock, implied)
+    return Plan(checked.topology.name, nodes, sinks, stages, checked.connectors.variables, clock, implied, functions)

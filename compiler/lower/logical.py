@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
@@ -14,9 +14,12 @@ from vsc.compiler.passes.kinds import join_form
 from vsc.compiler.passes.shapes import Shape
 from vsc.plan import (
     DEAD_LETTER,
+    Call,
+    Column,
     DeadLetters,
     Node,
     Operation,
+    OwnFunction,
     Sink,
     Source,
     StreamGlobalJoin,
@@ -24,8 +27,9 @@ from vsc.plan import (
     TableTableJoin,
     ToTable,
 )
+from vsc.plan.expressions import Expr, parts
 
-__all__ = ["dead_letters", "nodes", "sinks"]
+__all__ = ["dead_letters", "functions", "nodes", "sinks"]
 
 
 def nodes(checked: CheckedTopology) -> tuple[Node, ...]:
@@ -52,6 +56,28 @@ def dead_letters(checked: CheckedTopology) -> tuple[Node, ...]:
             operation = DeadLetters("dropped" if lost == "dropped" else "missed", of)
             found.setdefault(name, Node(name, "stream", DEAD_LETTER, operation, (), _line(checked, sink)))
     return tuple(found.values())
+
+
+def functions(checked: CheckedTopology, nodes: Sequence[Node]) -> tuple[OwnFunction, ...]:
+    """The functions of the user's that nodes call, in the order of the file."""
+    calls = {part.function for node in nodes for expr in _expressions(node, nodes) for part in parts(expr)
+             if isinstance(part, Call)}  # fmt: skip
+    return tuple(
+        OwnFunction(
+            function.name.text,
+            tuple(Column(one.name.text, one.type.type) for one in function.parameters),
+            function.returns.type,
+            function.reference,
+            function.vectorized,
+        )
+        for function in checked.topology.functions
+        if function.reference in calls
+    )
+
+
+def _expressions(node: Node, nodes: Sequence[Node]) -> Iterator[Expr]:
+    schemas = tuple(one.schema for name in node.inputs for one in nodes if one.name == name)
+    return (expr for _, expr, _ in node.operation.expressions(schemas, node.schema))
 
 
 def _written(checked: CheckedTopology, sink: syntax.SinkDecl) -> str:

@@ -31,6 +31,7 @@ def starts_statement(tokens: Tokens, index: int) -> bool:
         words[:2] == ["global", "table"]
         or (words[0] == "sink" and words[2] in ("to", "of"))
         or (words[0] == "let" and words[2] == "=")
+        or (words[0] == "function" and words[2] == "(")
         or (words[0] == "include" and words[1].startswith("'"))
         or (words[0] == "topology" and words[2] in (";", "("))
     )

@@ -30,7 +30,7 @@ __all__ = [
 MAX_CHARACTERS = 4_000_000
 """Longer texts are refused: nobody writes them by hand, and reading them would take minutes."""
 
-_BEGINNINGS = ("stream", "table", "global", "sink", "topology", "let", "include")
+_BEGINNINGS = ("stream", "table", "global", "sink", "topology", "let", "function", "include")
 _NO_VARIABLES: Mapping[str, str] = {}
 
 
@@ -153,11 +153,13 @@ class _Whole:
             return []
         statements = self.read(self._files.source.text, start)
         self._files.close()
-        allowed = [s for s in statements if isinstance(s, syntax.SourceDecl | syntax.ConstantDecl)]
+        allowed = [
+            s for s in statements if isinstance(s, syntax.SourceDecl | syntax.ConstantDecl | syntax.FunctionDecl)
+        ]
         for other in statements:
             if other not in allowed:
                 label = Label(statement.span, "it is included here")
-                message = "an included file declares sources and constants, and nothing else"
+                message = "an included file declares sources, constants and functions, and nothing else"
                 self.findings.append(Finding("VSC028", other.span, message, (label,), "move this to the topology"))
         return list(allowed)
 

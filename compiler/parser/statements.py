@@ -52,6 +52,16 @@ class StatementBuilder(ExpressionBuilder):
         self.constants.setdefault(name.text, None if self.flawed else declared)
         return declared
 
+    def _on_function_declaration(self, span: Span, name: syntax.Name, *rest: Any) -> syntax.FunctionDecl:
+        *parameters, returns, token, vectorized = rest
+        place = self.tokens.span(token)
+        reference = str(self._on_string(place, token).value)
+        declared = tuple(one for one in parameters if one is not None)
+        return syntax.FunctionDecl(name, declared, returns, reference, place, vectorized is not None, span)
+
+    def _on_vectorized(self, span: Span) -> Span:
+        return span
+
     def _on_include(self, span: Span, token: int) -> syntax.Include:
         place = self.tokens.span(token)
         path = self._on_string(place, token).value

@@ -11,7 +11,8 @@ __all__ = ["STARTS", "conflict_end", "glued_string", "placeholder"]
 
 STARTS = re.compile(
     r"^[ \t]*(?:(?:stream|(?:global[ \t]+)?table)[ \t]+(?:\w+|`[^`\n]+`)\s*[=(]"
-    r"|--|let[ \t]+(?:\w+|`[^`\n]+`)\s*=|include[ \t]+'|sink[ \t]+(?:\w+|`[^`\n]+`)\s+(?:to|of)\b)",
+    r"|--|let[ \t]+(?:\w+|`[^`\n]+`)\s*=|function[ \t]+(?:\w+|`[^`\n]+`)\s*\("
+    r"|include[ \t]+'|sink[ \t]+(?:\w+|`[^`\n]+`)\s+(?:to|of)\b)",
     re.MULTILINE,
 )
 """A line that begins a statement, or is a comment."""

@@ -15,12 +15,13 @@ OPERATIONS = ("aggregate", "distinct", "explode", "filter", "join", "map", "mate
 """The words that begin an operation."""
 
 _DERIVED = "declare a node, as in `stream NAME = map INPUT select ...;`"
+_FUNCTION = "write `function NAME (NAME TYPE, ...) returns TYPE from 'MODULE:NAME';`, or compute it in a `map`"
 _OTHER_STATEMENTS = {
     **dict.fromkeys(("import", "load", "require"),
-                    "write `include 'FILE';` for the sources and constants of another file"),
+                    "write `include 'FILE';` for what another file declares"),
     **dict.fromkeys(("var", "val", "const", "define", "declare"),
                     "write `let NAME = VALUE;` for a constant; a value from outside is a variable, `${name}`"),
-    **dict.fromkeys(("def", "function", "func", "fn", "fun"), "compute it in a `map`: functions cannot be declared"),
+    **dict.fromkeys(("def", "func", "fn", "fun"), _FUNCTION),
     **dict.fromkeys(("view", "node", "query", "kstream", "source"),
                     "write `stream NAME` or `table NAME`, and `= OPERATION` or the columns of a source"),
     **dict.fromkeys(("ktable",), "write `table NAME = ...`"),
@@ -59,6 +60,8 @@ def wrong_statement(place: WrongPlace) -> Explanation | None:
         return _sink(place) or _after_sink(place)
     if head == "let":
         return _constant(place)
+    if head == "function" and place.word == "=":
+        return wrong(place, "a function is written in Python, in a module", _FUNCTION)
     if head == "include":
         return _include(place)
     return _topology(place) if head == "topology" else None

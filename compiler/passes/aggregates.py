@@ -47,6 +47,7 @@ def aggregate_shape(known: Known, operation: syntax.Aggregate, schema: Schema, s
         aggregate=calls.take,
         grouped=frozenset(read.names()),
         doubt=scope.doubt,
+        functions=scope.functions,
     )
     name = visible(operation.input)
     own = frozenset((name, column) for column, grouped in plain.items() if column == grouped)

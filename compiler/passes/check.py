@@ -14,6 +14,7 @@ from vsc.compiler.passes.constants import check_constants
 from vsc.compiler.passes.cycles import check_cycles
 from vsc.compiler.passes.dead_letters import check_dead_letters
 from vsc.compiler.passes.formats import check_formats
+from vsc.compiler.passes.functions import check_functions
 from vsc.compiler.passes.histories import check_histories
 from vsc.compiler.passes.kinds import Kinds, check_kinds
 from vsc.compiler.passes.lateness import check_lateness
@@ -91,8 +92,8 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
     shapes, of_schemas = check_schemas(source, topology, order, kinds, windows)
     connectors, of_connectors = check_connectors(topology, kinds)
     findings = (
-        *check_constants(topology), *of_clock, *cyclic, *of_kinds, *of_stores, *of_versioning, *of_windows,
-        *of_suppress, *of_schemas, *of_connectors,
+        *check_functions(topology), *check_constants(topology), *of_clock, *cyclic, *of_kinds, *of_stores,
+        *of_versioning, *of_windows, *of_suppress, *of_schemas, *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses, connectors),
         *check_ages(topology, order, kinds, stores),
         *check_formats(topology, kinds, shapes, stores, connectors),

@@ -7,6 +7,8 @@ An unqualified key column is that of the result, a qualified one that of its inp
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
@@ -60,7 +62,7 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
     inputs = (scope_input(join.left, 0, left), scope_input(join.right, 1, right))
     time = _LATER if form == "stream-stream" else None
     named_key = tuple((column.name, expr) for column, expr in columns)
-    scope = Scope(inputs, key=named_key, doubt=of_left.doubt, event_time=time)
+    scope = replace(of_left, inputs=inputs, key=named_key, event_time=time)
     names = {column.name for column, _ in columns}
     starred = tuple(c for c in (*left.key, *left.value) if c.name not in names)
     rules = ItemRules(

@@ -101,6 +101,6 @@ def _origin(expr: Expr, read: Sequence[Seen]) -> syntax.Join | None:
             return join
         if isinstance(part, Cast):
             waiting.append(part.arg)
-        elif isinstance(part, Call) and part.function not in LENIENT:
+        elif isinstance(part, Call) and part.function not in LENIENT and not part.is_own:
             waiting.extend(part.args)
     return None

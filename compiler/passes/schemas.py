@@ -38,7 +38,8 @@ def check_schemas(
 ) -> tuple[Shapes, tuple[Finding, ...]]:
     """The shape of every node of `order` that has one, and what is wrong with columns, keys and expressions."""
     findings: list[Finding] = []
-    known = Known(source, kinds, windows, {}, findings.append)
+    functions = {function.name.text: function for function in topology.functions}
+    known = Known(source, kinds, windows, {}, findings.append, functions)
     for name in order:
         declaration = topology.nodes[name]
         if isinstance(declaration, syntax.SourceDecl):
@@ -56,7 +57,7 @@ def _derived(known: Known, operation: syntax.Operation) -> ShapeResult:
     first = known.shapes.get(operation.inputs[0].name.text)
     if first is None:
         return None, []
-    scope = Scope((scope_input(operation.inputs[0], 0, first.schema),), doubt=known.doubt)
+    scope = Scope((scope_input(operation.inputs[0], 0, first.schema),), doubt=known.doubt, functions=known.functions)
     return _SHAPES[type(operation)](known, operation, first.schema, scope)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.expressions.scope import Functions
 from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.windows import Windows
 from vsc.compiler.source import SourceFile
@@ -54,6 +55,7 @@ class Known:
     windows: Windows
     shapes: dict[str, Shape]
     doubt: Callable[[Finding], None]
+    functions: Functions
 
     def is_stream(self, read: syntax.Input) -> bool:
         """Whether an input is known to be a stream."""

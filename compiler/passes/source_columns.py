@@ -37,7 +37,7 @@ def source_shape(known: Known, decl: syntax.SourceDecl) -> ShapeResult:
     columns = tuple(Column(column.name.text, column.type.type) for column in decl.columns)
     by_name = {column.name: column for column in columns}
     schema = Schema(tuple(by_name[n] for n in key), tuple(c for c in columns if c.name not in key))
-    scope = Scope((ScopeInput(decl.name.text, 0, schema),), _NO_TIME_YET, doubt=known.doubt)
+    scope = Scope((ScopeInput(decl.name.text, 0, schema),), _NO_TIME_YET, doubt=known.doubt, functions=known.functions)
     timestamp = None
     if decl.timestamp is not None:
         timestamp, wrong = _timestamp(known.source, decl.timestamp, scope)

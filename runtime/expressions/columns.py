@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 from vsc.plan.expressions import Call, Cast, Column, Expr, parts
 from vsc.plan.nodes import Schema
 from vsc.plan.types import DataType
+from vsc.runtime.errors import FunctionError
 from vsc.runtime.expressions.cast_kernels import cast_column
 from vsc.runtime.expressions.failure import ExpressionFailure, as_failure, fail
 from vsc.runtime.expressions.forms import Form, Lazy, Uncertain, mapped, typed
-from vsc.runtime.expressions.functions import FUNCTIONS
+from vsc.runtime.expressions.functions import form_of
 from vsc.runtime.expressions.row import RowFunction, compile_row, timed_input
 from vsc.runtime.values import arrow_type, to_array, to_values
 
@@ -88,11 +89,15 @@ def evaluate(expr: Expr, inputs: Sequence[Frame]) -> tuple[pa.Array, dict[int, s
     count = len(inputs[0]) if inputs else 0
     try:
         return Columns(inputs, count).array(expr), {}
+    except FunctionError:
+        raise
     except Exception:  # a value fails, or a kernel is not sure, or Arrow cannot hold so much: the rows decide
         function = compile_row(expr, [frame.schema for frame in inputs])
     if count <= _FEW:
         try:
             return _row_by_row(expr, function, inputs, count)
+        except FunctionError:
+            raise
         except Exception as error:  # a row cannot be read, or Arrow refuses a result
             if count <= 1:
                 return to_array([None] * count, expr.type), dict.fromkeys(range(count), as_failure(error).reason)
@@ -146,13 +151,15 @@ class Columns:
                 return cast_column(self.array(arg), arg.type, type, safe=safe)
             case Call("event_time"):
                 return self._event_time(expr)
-            case Call(function):
-                form = FUNCTIONS[function]
+            case Call():
+                form = form_of(expr)
                 return form.column(self, expr) if isinstance(form, Lazy) else self._call(form, expr)
         raise Uncertain
 
     def some(self, expr: Expr, rows: Indices) -> pa.Array:
         """The column of `expr` for these rows only (numbers among the rows of this object)."""
+        if not len(rows):
+            return pa.array([], arrow_type(expr.type))
         chosen = rows if self.rows is None else self.rows[rows]
         return Columns(self.inputs, len(rows), chosen).array(expr)
 

@@ -1,7 +1,8 @@
 """How an expression fails on a record: a value that ANSI mode refuses (overflow, a bad cast, division by zero).
 
-Whatever is raised while an expression is evaluated is such a failure, never the end of a run: `as_failure` says what
-each exception means. Only `compile_row`, `evaluate` and `null_for_failure` catch them.
+Whatever is raised while an expression is evaluated is such a failure, never the end of a run, but for FunctionError
+(`vsc.runtime.expressions.own`). `as_failure` says what each means. Only `compile_row`, `evaluate` and
+`null_for_failure` catch them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
-from vsc.runtime.errors import VscRuntimeError
+from vsc.runtime.errors import FunctionError, VscRuntimeError
 
 __all__ = ["ExpressionFailure", "as_failure", "fail", "null_for_failure", "short"]
 
@@ -41,8 +42,10 @@ def short(value: object) -> str:
 
 
 def as_failure(error: Exception) -> ExpressionFailure:
-    """The failure that an exception raised by an expression stands for."""
+    """The failure that an exception raised by an expression stands for. FunctionError is raised again."""
     match error:
+        case FunctionError():
+            raise error
         case ExpressionFailure():
             return error
         case UnicodeError():

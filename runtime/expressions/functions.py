@@ -20,12 +20,13 @@ from vsc.runtime.expressions.failure import fail, null_for_failure, short
 from vsc.runtime.expressions.forms import Form, Kernel, Lazy, all_of, divisor_first, in_turn, seeing, stepwise
 from vsc.runtime.expressions.hashing import SEED, hasher
 from vsc.runtime.expressions.json_text import reader, writer
-from vsc.runtime.expressions.lazy import CASE, COALESCE, IN, LOGIC
+from vsc.runtime.expressions.lazy import CASE, COALESCE, IN, LOGIC, OWN_VECTORIZED
 from vsc.runtime.expressions.numbers import absolute, binary, instant, negated, rounded, whole
 from vsc.runtime.expressions.ordering import comparison, sort_key
+from vsc.runtime.expressions.own import on_row
 from vsc.runtime.expressions.zones import zone_named
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "form_of"]
 
 Function = Callable[..., Any]
 
@@ -316,3 +317,12 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "year": _date_part(lambda days: calendar.civil(days)[0], pc.year),
 }
 """How each is evaluated, by its name. Not here: ``event_time``, a leaf as columns are, and ``nullif``, an ``if``."""
+
+_OWN = Form(on_row, looks=seeing)
+
+
+def form_of(call: Call) -> Form | Lazy:
+    """How a call is evaluated."""
+    if call.is_own:
+        return OWN_VECTORIZED if call.vectorized else _OWN
+    return FUNCTIONS[call.function]

@@ -16,14 +16,15 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.functions import CALLS
-from vsc.runtime.expressions.forms import Argument, Lazy, Uncertain, true_rows
+from vsc.runtime.expressions.forms import Argument, Lazy, Uncertain, seeing, true_rows
 from vsc.runtime.expressions.kernels import compare
 from vsc.runtime.expressions.ordering import comparison
+from vsc.runtime.expressions.own import on_arrays, on_row
 
 if TYPE_CHECKING:
     from vsc.runtime.expressions.columns import Columns
 
-__all__ = ["CASE", "COALESCE", "IN", "LOGIC", "never_fails"]
+__all__ = ["CASE", "COALESCE", "IN", "LOGIC", "OWN_VECTORIZED", "never_fails"]
 
 _WIDENING = {"tinyint": 0, "smallint": 1, "int": 2, "bigint": 3, "float": 4, "double": 5}
 
@@ -38,7 +39,7 @@ def never_fails(expr: Expr) -> bool:
             widens = names[0] in _WIDENING and _WIDENING[names[0]] <= _WIDENING.get(names[1], -1)
             return (safe or widens or names[1] == "string") and never_fails(arg)
         case Call(function, args):
-            return not CALLS[function].fails and all(map(never_fails, args))
+            return not expr.is_own and not CALLS[function].fails and all(map(never_fails, args))
 
 
 # ------------------------------------------------------------------------------------------------------- and, or, in
@@ -167,10 +168,21 @@ def _scattered(pieces: list[pa.Array], places: list[npt.NDArray[np.int64]]) -> p
     return pa.concat_arrays(pieces).take(pa.array(order))
 
 
+def _own_row(call: Call, args: Sequence[Argument]) -> Argument:
+    return seeing(on_row(call), args)
+
+
+def _own_column(columns: Columns, call: Call) -> pa.Array:
+    return on_arrays(call, [columns.array(arg) for arg in call.args], columns.length)
+
+
 LOGIC = Lazy(_logic_row, _logic_column)
 """``and`` and ``or`` of two or more."""
 
 IN = Lazy(_in_row, _in_column)
+
+OWN_VECTORIZED = Lazy(_own_row, _own_column)
+"""A function of the user's that takes arrays. Not lazy, but it needs its arguments as whole columns."""
 
 CASE = Lazy(_case_row, _case_column)
 """``case`` and ``if``: condition, value, condition, value, ..., else."""

@@ -18,7 +18,7 @@ from vsc.plan.types import DecimalType
 from vsc.runtime.expressions.casts import caster
 from vsc.runtime.expressions.failure import as_failure
 from vsc.runtime.expressions.forms import Argument, Lazy, in_turn
-from vsc.runtime.expressions.functions import FUNCTIONS
+from vsc.runtime.expressions.functions import form_of
 from vsc.runtime.expressions.numbers import instant
 
 __all__ = ["Row", "RowFunction", "compile_row", "timed_input"]
@@ -63,8 +63,8 @@ def _compiled(expr: Expr, names: Sequence[Sequence[str]]) -> Argument:
             return in_turn(caster(arg.type, type, safe=safe), [_compiled(arg, names)])
         case Call("event_time"):
             return in_turn(lambda millis: instant(millis * 1000), [itemgetter(2 + timed_input(expr))])
-        case Call(function, args):
-            form, compiled = FUNCTIONS[function], [_compiled(arg, names) for arg in args]
+        case Call(args=args):
+            form, compiled = form_of(expr), [_compiled(arg, names) for arg in args]
             return form.row(expr, compiled) if isinstance(form, Lazy) else form.looks(form.build(expr), compiled)
 
 

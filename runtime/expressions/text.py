@@ -13,6 +13,7 @@ from vsc.runtime.expressions.failure import fail, short
 __all__ = [
     "MOST",
     "characters",
+    "check_length",
     "concat_ws",
     "java_double",
     "java_float",
@@ -150,7 +151,7 @@ def replace(text: str, search: str, replacement: str) -> str:
     if not search:
         return text
     if len(replacement) > len(search):
-        _check_length(len(text) + text.count(search) * (len(replacement) - len(search)))
+        check_length(len(text) + text.count(search) * (len(replacement) - len(search)))
     return text.replace(search, replacement)
 
 
@@ -160,13 +161,14 @@ def limited(function: Callable[..., Any]) -> Callable[..., Any]:
     def checked(*values: Any) -> Any:
         found = function(*values)
         if found is not None:
-            _check_length(len(found))
+            check_length(len(found))
         return found
 
     return checked
 
 
-def _check_length(length: int) -> None:
+def check_length(length: int) -> None:
+    """Fails for a text or binary longer than `MOST`."""
     if length > MOST:
         fail("VALUE_TOO_LONG", f"the result has {length} characters or bytes, more than {MOST}")
 

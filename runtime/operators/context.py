@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
-from vsc.runtime.errors import ExpressionError
+from vsc.runtime.errors import ConfigurationError, ExpressionError
 from vsc.runtime.records import Origin
+from vsc.runtime.values import brief
 
-__all__ = ["NodeFailure", "RunOptions", "expression_error"]
+__all__ = ["NodeFailure", "RunOptions", "expression_error", "module_names"]
+
+
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +24,22 @@ class RunOptions:
     `on_bad_row`: whether a row that cannot be read, or has no key or no usable event time, is dropped and counted or
     stops the run. `on_error`: the same for an expression that fails on a record. `now`: a fixed time in ms for the
     run's clock, which decides when an event time is too far in the future; None: on Spark the machine's clock,
-    otherwise no bound.
+    otherwise no bound. `functions`: the modules from which the plan may call functions.
     """
 
     on_bad_row: Literal["drop", "fail"] = "drop"
     on_error: Literal["drop", "fail"] = "fail"
     now: int | None = None
+    functions: tuple[str, ...] = ()
+
+
+def module_names(given: object) -> tuple[str, ...]:
+    """The modules that `functions` names. Raises ConfigurationError for anything but a list of names."""
+    names = tuple(given) if isinstance(given, Sequence | Set) and not isinstance(given, str | bytes) else None
+    if names is None or not all(isinstance(one, str) and _MODULE.fullmatch(one) for one in names):
+        help = "give a list of names, as in ['scoring.rules']"
+        raise ConfigurationError(f"`functions` are the names of modules, not {brief(given)}", help)
+    return names
 
 
 class NodeFailure(Exception):

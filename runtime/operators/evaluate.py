@@ -24,16 +24,13 @@ def items(node: str, computed: Sequence[Item], schemas: Sequence[Schema]) -> Val
         return _single(node, computed[0], functions[0])
 
     def values(row0: Row | None, row1: Row | None, time0: int | None, time1: int | None) -> Row:
+        found: list[Any] = []
         try:
-            return tuple([f(row0, row1, time0, time1) for f in functions])
-        except ExpressionFailure:
-            pass
-        for item, function in zip(computed, functions, strict=True):
-            try:
-                function(row0, row1, time0, time1)
-            except ExpressionFailure as failure:
-                raise NodeFailure(node, item.text, failure.reason) from failure
-        raise AssertionError("an expression failed once and not again: it is not a function of its row")
+            for function in functions:
+                found.append(function(row0, row1, time0, time1))
+        except ExpressionFailure as failure:
+            raise NodeFailure(node, computed[len(found)].text, failure.reason) from failure
+        return tuple(found)
 
     return values
 

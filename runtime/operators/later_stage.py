@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from vsc.plan.nodes import Plan
+from vsc.runtime.expressions import bind
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
@@ -69,6 +70,7 @@ class LaterStage:
         observe: frozenset[str],
         partition: int = 0,
     ) -> None:
+        bind(plan, options.functions)
         self._plan, self._stage, self._kv, self._partition = plan, plan.stages[stage_id], kv, partition
         self._schemas = {n.name: n.schema for n in plan.nodes}
         self._holding = [n for n in map(plan.node, self._stage.nodes) if n.operation.waits]

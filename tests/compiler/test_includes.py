@@ -112,7 +112,8 @@ def test_a_name_of_both_files_is_shown_in_both(files: Files) -> None:
         ("include '../t.vdsl';", "VSC027", 9, "{0}/t.vdsl includes itself, through other files"),
         ("include 'common.vdsl';", "VSC027", 9, "{0}/shared/common.vdsl includes itself"),
         ("include '.';", "VSC027", 9, "{0}/shared is a directory"),
-        ("sink x to memory ();", "VSC028", 1, "an included file declares sources and constants, and nothing else"),
+        ("sink x to memory ();", "VSC028", 1,
+         "an included file declares sources, constants and functions, and nothing else"),
     ],
 )  # fmt: skip
 def test_what_an_included_file_cannot_do(files: Files, common: str, code: str, column: int, message: str) -> None:

@@ -95,7 +95,7 @@ class Terms:
 
     def _call(self, call: exprs.Call, scopes: Sequence[Scope]) -> int:
         arguments = [self.expression(argument, scopes) for argument in call.args]
-        name = call.function
+        name = f"{call.function} vectorized" if call.vectorized else call.function
         if name == "not":
             return self._not(arguments[0])
         if name in _TURNED:

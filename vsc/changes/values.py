@@ -32,7 +32,8 @@ def alike(was: Any, now: Any) -> bool:
         case exprs.Column(), exprs.Column():
             return (was.input, was.name) == (now.input, now.name)
         case exprs.Call(), exprs.Call():
-            return (was.function, str(was.type)) == (now.function, str(now.type)) and _all_alike(was.args, now.args)
+            same = (was.function, str(was.type), was.vectorized) == (now.function, str(now.type), now.vectorized)
+            return same and _all_alike(was.args, now.args)
         case exprs.Cast(), exprs.Cast():
             return (was.type, was.safe) == (now.type, now.safe) and alike(was.arg, now.arg)
         case exprs.Cast(), exprs.Column() if wider(was.arg.type, was.type):

@@ -17,7 +17,9 @@ from vsc.compiler import files
 
 __all__ = [
     "STDIN",
+    "add_functions",
     "add_variables",
+    "allowed_modules",
     "print_payload",
     "read_stdin",
     "read_text",
@@ -32,6 +34,7 @@ __all__ = [
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _EXAMPLE = "as in --var brokers=localhost:9092"
 
 STDIN = "<stdin>"
@@ -56,6 +59,28 @@ def variables(args: argparse.Namespace) -> Mapping[str, str]:
             raise UsageError(f"--var takes NAME=VALUE: `{name}` is not a name of letters, digits and `_`", _EXAMPLE)
         found[name] = value
     return found
+
+
+def add_functions(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--functions``."""
+    parser.add_argument(
+        "--functions",
+        metavar="MODULES",
+        action="append",
+        default=[],
+        help="modules from which the topology may call functions, separated by commas; can be repeated",
+    )
+
+
+def allowed_modules(args: argparse.Namespace) -> tuple[str, ...]:
+    """The modules that ``--functions`` gives, each once. Raises `UsageError`."""
+    found = [name.strip() for given in args.functions for name in given.split(",")]
+    for name in found:
+        if not _MODULE.fullmatch(name):
+            raise UsageError(
+                f"--functions takes names of modules: `{name}` is not one", "as in --functions scoring.rules"
+            )
+    return tuple(dict.fromkeys(found))
 
 
 def unknown_variables(given: Mapping[str, str], texts: Iterable[str]) -> list[Problem]:

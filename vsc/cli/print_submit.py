@@ -16,7 +16,7 @@ from vsc.cli.common import print_payload, write_file
 from vsc.cli.errors import UsageError
 from vsc.cli.messages import Messages
 from vsc.cli.on_spark import SparkOptions
-from vsc.cli.submit_options import DEPLOY_MODE, OPTIONS
+from vsc.cli.submit_options import DEPLOY_MODE, OPTIONS, PYTHON_FILES
 from vsc.plan import dump
 from vsc.plan.connectors.facts import VARIABLE
 from vsc.plan.secrets import instead_of_secret, is_secret
@@ -47,7 +47,7 @@ query = vsc.start(
 query.awaitTermination()
 spark.stop()
 '''
-_FILES, _PYTHON_FILES = "spark.files", "spark.submit.pyFiles"
+_FILES, _PYTHON_FILES = "spark.files", PYTHON_FILES
 _PACKAGES, _PYTHON, _DRIVERS_PYTHON = "spark.jars.packages", "spark.pyspark.python", "spark.pyspark.driver.python"
 
 
@@ -112,6 +112,8 @@ def _main(job: Run) -> str:
         "partitions": job.partitions, "trigger": job.trigger, "max_idle": job.max_idle, "local_dir": job.local_dir,
         "on_bad_row": options.on_bad_row, "on_error": options.on_error, "back_to": job.back_to, "max_bad": job.max_bad,
     }  # fmt: skip
+    if options.functions:
+        arguments["functions"] = list(options.functions)
     arguments |= {name: value for name, value in optional.items() if value is not None}
     lines = "\n".join(f"    {name}={value!r}," for name, value in arguments.items())
     return _MAIN.format(name=job.plan.name, mark=_MARK, arguments=lines)

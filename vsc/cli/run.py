@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, variables
+from vsc.cli.common import add_functions, add_variables, allowed_modules, variables
 from vsc.cli.errors import Refused
 from vsc.cli.messages import JsonMessages, Messages, Warnings
 from vsc.cli.on_spark import SparkOptions, check_java, need_packages, refusal
 from vsc.cli.plans import plan_of
 from vsc.cli.print_submit import check_printable, print_submit
 from vsc.cli.problems import Problem
-from vsc.cli.run_checks import check_checkpoint, check_options
+from vsc.cli.run_checks import check_checkpoint, check_functions, check_options
 from vsc.cli.submit import add_submit, submit_options, tell_settings
 from vsc.extras import required
 
@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with a duration as trigger: how long the other sources wait for one that has nothing new (default: 0)",
     )
     add_variables(parser)
+    add_functions(parser)
     parser.add_argument(
         "--drain",
         action="store_true",
@@ -178,7 +179,8 @@ def _on_spark(
 
     job = Run(
         plan, args.checkpoint, given, args.partitions, args.trigger, args.max_idle, args.local_dir,
-        RunOptions(args.on_bad_row, args.on_error), args.back_to, args.drain, args.max_bad,
+        RunOptions(args.on_bad_row, args.on_error, functions=allowed_modules(args)), args.back_to, args.drain,
+        args.max_bad,
     )  # fmt: skip
     try:
         local = options.default_is_local
@@ -186,7 +188,9 @@ def _on_spark(
             prepare(job, local and not options.is_cluster_mode)
             print_submit(args, job, options, messages)
             return 0
-        prepared = prepare(job, local).reach(check_checkpoint(args, plan, local))
+        prepared = prepare(job, local)
+        check_functions(plan, options)
+        prepared = prepared.reach(check_checkpoint(args, plan, local))
         check_java()
         tell_overridden(options.conf)
         if args.verbose:

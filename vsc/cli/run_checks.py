@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from vsc.cli.errors import UsageError
+from vsc.cli.on_spark import SparkOptions
+from vsc.cli.submit_options import PYTHON_FILES
 from vsc.plan.nodes import Plan
 
-__all__ = ["check_checkpoint", "check_options", "check_partitions"]
+__all__ = ["check_checkpoint", "check_functions", "check_options", "check_partitions"]
 
 _MOST_PARTITIONS = 10_000
 """A bound because each partition has its own RocksDB in every stage, and a task in every epoch."""
@@ -84,3 +92,45 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> bool 
             )
         check_epoch(files, args.back_to)
     return fresh
+
+
+def check_functions(plan: Plan, options: SparkOptions) -> None:
+    """Raises FunctionError for functions that are not there, on this machine and in the files of ``--py-files``.
+
+    A module that this machine does not have at all may be on the executors of a cluster.
+    """
+    from vsc.runtime.errors import FunctionError
+    from vsc.runtime.expressions import take
+
+    with _importable(options.conf.get(PYTHON_FILES, "")):
+        for function in plan.functions:
+            try:
+                take(function)
+            except FunctionError as error:
+                if options.master.startswith("local") or not _is_elsewhere(function.module, error.__cause__):
+                    raise
+
+
+def _is_elsewhere(module: str, missing: BaseException | None) -> bool:
+    """Whether an import failed because this machine has nothing of that name."""
+    return isinstance(missing, ModuleNotFoundError) and missing.name == module.partition(".")[0]
+
+
+@contextmanager
+def _importable(files: str) -> Iterator[None]:
+    """In this context, local files of ``--py-files`` can be imported as they can on executors; no trace is left."""
+    local = [path.removeprefix("file://").removeprefix("file:") for path in files.split(",")]
+    found = [path for pattern in filter(None, local) for path in glob.glob(pattern)]
+    path, modules = list(sys.path), set(sys.modules)
+    with tempfile.TemporaryDirectory(prefix="vsc-py-files-") as folder:
+        for file in found:
+            if file.endswith(".py"):
+                shutil.copy(file, folder)
+        sys.path[:0] = [folder, *(os.path.abspath(file) for file in found if not file.endswith(".py"))]
+        try:
+            yield
+        finally:
+            sys.path[:] = path
+            if found:
+                for name in set(sys.modules) - modules:
+                    del sys.modules[name]

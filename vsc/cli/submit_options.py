@@ -14,8 +14,11 @@ from typing import Any, NoReturn
 
 from vsc.cli.errors import UsageError
 
-__all__ = ["DEPLOY_MODE", "KEYTAB", "MASTER", "OPTIONS", "PRINCIPAL", "Option", "add_options", "manager"]
+__all__ = [
+    "DEPLOY_MODE", "KEYTAB", "MASTER", "OPTIONS", "PRINCIPAL", "PYTHON_FILES", "Option", "add_options", "manager",
+]  # fmt: skip
 
+PYTHON_FILES = "spark.submit.pyFiles"
 MASTER, DEPLOY_MODE = "spark.master", "spark.submit.deployMode"
 PRINCIPAL, KEYTAB = "spark.kerberos.principal", "spark.kerberos.keytab"
 
@@ -94,7 +97,7 @@ _FILES = (
         "--exclude-packages", "LIST", "spark.jars.excludes", _each(_artifact), "group:artifact of what not to fetch"
     ),
     Option("--repositories", "LIST", "spark.jars.repositories", _each(_address), "more repositories to fetch from"),
-    Option("--py-files", "LIST", "spark.submit.pyFiles", _each(_python), "Python code that executors import"),
+    Option("--py-files", "LIST", PYTHON_FILES, _each(_python), "Python code that executors import"),
     Option("--files", "LIST", "spark.files", _each(_file), "files for the working folder of each executor"),
     Option("--archives", "LIST", "spark.archives", _each(_file), "archives to unpack there, into NAME with FILE#NAME"),
 )  # fmt: skip

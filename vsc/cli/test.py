@@ -11,7 +11,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, print_payload, read_texts, variables, warn_unknown, with_included, write_file
+from vsc.cli.common import (
+    add_functions,
+    add_variables,
+    allowed_modules,
+    print_payload,
+    read_texts,
+    variables,
+    warn_unknown,
+    with_included,
+    write_file,
+)
 from vsc.cli.errors import UsageError
 from vsc.cli.problems import Problem, tell, tell_findings, use_color
 from vsc.cli.watch import add_watch, watched
@@ -41,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", metavar="S", type=int, help="of --disorder: the orders of an earlier run")
     add_watch(parser)
+    add_functions(parser)
     add_variables(parser)
 
 
@@ -54,19 +65,19 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _once(args: argparse.Namespace) -> int:
-    given = variables(args)
+    given, allowed = variables(args), allowed_modules(args)
     texts, unread = read_texts(_files(args.paths))
     for error in unread:
         tell(error)
     from vsc.scenario import play, report
 
-    files, status = _load(texts, given)
+    files, status = _load(texts, given, allowed)
     if status or unread:
         return 2 if unread else status
     paths = {scenario.topology for file in files for scenario in file.scenarios}
     warn_unknown(given, (_whole(path, given) for path in sorted(paths)))
     if args.accept or args.accept_changed:
-        files = _accept(files, texts, given, args.accept_changed)
+        files = _accept(files, texts, given, allowed, args.accept_changed)
     outcomes = [play(scenario) for file in files for scenario in file.scenarios]
     if args.disorder is not None:
         outcomes = _disordered(outcomes, args.disorder, args.seed)
@@ -83,7 +94,11 @@ def _once(args: argparse.Namespace) -> int:
 
 
 def _accept(
-    files: list[ScenarioFile], texts: Mapping[str, str], given: Mapping[str, str], changed: bool
+    files: list[ScenarioFile],
+    texts: Mapping[str, str],
+    given: Mapping[str, str],
+    allowed: tuple[str, ...],
+    changed: bool,
 ) -> list[ScenarioFile]:
     """Writes what is missing into the files, and if `changed` what differs, unless anything else is wrong.
 
@@ -110,7 +125,7 @@ def _accept(
         for each in wrong[path]:
             assert not isinstance(each, Stopped | Disordered)
             tell(f"{path}:{each.position.line}:{each.position.column}: written: {each.subject}")
-    return [load(file.path, written.get(file.path, texts[file.path]), given) for file in files]
+    return [load(file.path, written.get(file.path, texts[file.path]), given, allowed) for file in files]
 
 
 def _disordered(outcomes: list[Outcome], runs: int, seed: int | None) -> list[Outcome]:
@@ -167,7 +182,9 @@ def _inside(folder: str) -> Iterator[str]:
         yield from (os.path.join(parent, name) for name in sorted(names) if name.endswith(_SUFFIX))
 
 
-def _load(texts: Mapping[str, str], given: Mapping[str, str]) -> tuple[list[ScenarioFile], int]:
+def _load(
+    texts: Mapping[str, str], given: Mapping[str, str], allowed: tuple[str, ...]
+) -> tuple[list[ScenarioFile], int]:
     """The files, and the exit status. If a file cannot be used, all problems are reported and nothing is run."""
     from vsc.scenario import RefusedTopology, ScenarioError, load
 
@@ -175,7 +192,7 @@ def _load(texts: Mapping[str, str], given: Mapping[str, str]) -> tuple[list[Scen
     told: set[str] = set()
     for path, text in texts.items():
         try:
-            files.append(load(path, text, given))
+            files.append(load(path, text, given, allowed))
         except ScenarioError as error:
             refused = error.topology if isinstance(error, RefusedTopology) else None
             _tell(error, shown=refused in told)

@@ -11,13 +11,13 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, print_payload, variables
+from vsc.cli.common import add_functions, add_variables, allowed_modules, print_payload, variables
 from vsc.cli.errors import UsageError
 from vsc.cli.messages import Messages, Warnings
 from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
 from vsc.cli.plans import plan_of
 from vsc.cli.problems import tell
-from vsc.cli.run_checks import check_partitions
+from vsc.cli.run_checks import check_functions, check_partitions
 
 if TYPE_CHECKING:
     from vsc.changes import Change
@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_spark(parser)
     add_variables(parser)
+    add_functions(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -67,10 +68,11 @@ def _upgraded(args: argparse.Namespace, plan: Plan, options: SparkOptions, given
 
     job = Upgrade(
         plan, args.old, args.checkpoint, given, args.partitions, frozenset(args.reset), frozenset(args.accept),
-        args.dry_run, _positions(args.position),
+        args.dry_run, _positions(args.position), allowed_modules(args),
     )  # fmt: skip
     try:
         prepared = prepare(job, options.default_is_local, partial(_show, job.positions))
+        check_functions(plan, options)
         check_java()
         settings = {"spark.driver.maxResultSize": "0", **options.for_plan(plan)}
     except VscRuntimeError as error:

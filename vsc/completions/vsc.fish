@@ -51,7 +51,7 @@ function _shtab_vsc_using
 end
 
 set -g _shtab_vsc_commands inspect check fmt compile run pack diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' init completion lsp doctor
-set -g _shtab_vsc_opts_with_value --accept --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --jars --key --keytab --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --print-submit --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
+set -g _shtab_vsc_opts_with_value --accept --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --functions --jars --key --keytab --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --print-submit --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
 
 complete -c vsc -e
 complete -c vsc -f
@@ -97,6 +97,7 @@ complete -c vsc -n '_shtab_vsc_using run' -l partitions -x -d 'partitions of the
 complete -c vsc -n '_shtab_vsc_using run' -l trigger -x -d 'available-now: all available input, then stop (default); once: the same in one batch; or a duration such as '"'"'10 seconds'"'"': a batch at that interval until it is stopped'
 complete -c vsc -n '_shtab_vsc_using run' -l max-idle -x -d 'with a duration as trigger: how long the other sources wait for one that has nothing new (default: 0)'
 complete -c vsc -n '_shtab_vsc_using run' -l var -x -d 'a value for ${NAME}; can be repeated'
+complete -c vsc -n '_shtab_vsc_using run' -l functions -x -d 'modules from which the topology may call functions, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using run' -l drain -d 'at the end, emit everything still held: for a grace, in windows, in suppress'
 complete -c vsc -n '_shtab_vsc_using run' -l back-to -x -d 'first go back to the state after that epoch, and forget what came later'
 complete -c vsc -n '_shtab_vsc_using run' -l local-dir -xka "(__fish_complete_directories)" -d 'where executors keep RocksDB (default: Spark'"'"'s local folders)'
@@ -156,6 +157,7 @@ complete -c vsc -n '_shtab_vsc_using upgrade' -l master -x -d 'as for spark-subm
 complete -c vsc -n '_shtab_vsc_using upgrade' -l conf -x -d 'a setting of Spark; can be repeated'
 complete -c vsc -n '_shtab_vsc_using upgrade' -l packages -x -d 'Maven coordinates of packages that Spark fetches, separated by commas'
 complete -c vsc -n '_shtab_vsc_using upgrade' -l var -x -d 'a value for ${NAME}; can be repeated'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l functions -x -d 'modules from which the topology may call functions, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a explain -d 'Show the page of a diagnostic code, or list all codes.'
 complete -c vsc -n '_shtab_vsc_using explain' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a test -d 'Run scenario files.'
@@ -167,6 +169,7 @@ complete -c vsc -n '_shtab_vsc_using test' -l accept-changed -d 'the same, and w
 complete -c vsc -n '_shtab_vsc_using test' -l disorder -x -d 'also run each scenario N times in other orders that graces allow'
 complete -c vsc -n '_shtab_vsc_using test' -l seed -x -d 'of --disorder: the orders of an earlier run'
 complete -c vsc -n '_shtab_vsc_using test' -l watch -d 'run again whenever a file changes, until Ctrl-C'
+complete -c vsc -n '_shtab_vsc_using test' -l functions -x -d 'modules from which the topology may call functions, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using test' -l var -x -d 'a value for ${NAME}; can be repeated'
 complete -c vsc -n '_shtab_vsc_using test; and test $_shtab_vsc_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a scenario file (*.scenario.yaml), or a folder to look for them in'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a store -d 'Look into the state of a checkpoint.'

@@ -164,6 +164,7 @@ _shtab_vsc_run_options=(
   "--trigger[available-now\: all available input, then stop (default)\; once\: the same in one batch\; or a duration such as \'10 seconds\'\: a batch at that interval until it is stopped]:WHEN:"
   "--max-idle[with a duration as trigger\: how long the other sources wait for one that has nothing new (default\: 0)]:D:"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
+  "*--functions[modules from which the topology may call functions, separated by commas\; can be repeated]:MODULES:"
   "--drain[at the end, emit everything still held\: for a grace, in windows, in suppress]"
   "--back-to[first go back to the state after that epoch, and forget what came later]:EPOCH:"
   "--local-dir[where executors keep RocksDB (default\: Spark\'s local folders)]:DIR:_files -/"
@@ -290,6 +291,7 @@ _shtab_vsc_test_options=(
   "--disorder[also run each scenario N times in other orders that graces allow]:N:"
   "--seed[of --disorder\: the orders of an earlier run]:S:"
   "--watch[run again whenever a file changes, until Ctrl-C]"
+  "*--functions[modules from which the topology may call functions, separated by commas\; can be repeated]:MODULES:"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "(*):a scenario file (\*.scenario.yaml), or a folder to look for them in:_files"
 )
@@ -310,6 +312,7 @@ _shtab_vsc_upgrade_options=(
   "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
+  "*--functions[modules from which the topology may call functions, separated by commas\; can be repeated]:MODULES:"
   ":the new topology (.vdsl), or a plan (.json) of it:"
 )
 

@@ -54,16 +54,18 @@ def _of_symbol(document: Document, symbol: Symbol) -> str | None:
         inputs = document.known.survey.topology.inputs(declaration.name.text)
         read = next(r.name.text for r in inputs if r.alias is not None and r.alias.text == symbol.name)
         return node_text(document, read)
-    if symbol.kind == "constant":
-        return _of_constant(document, symbol.name)
+    if symbol.kind in ("constant", "function"):
+        return _declared(document, symbol.name)
     column = column_of(document, symbol)
     return None if column is None else f"```vdsl\n{column.name} {column.type}\n```\n\ncolumn of `{symbol.node}`"
 
 
-def _of_constant(document: Document, name: str) -> str | None:
-    found = (one for one in document.known.survey.topology.constants if one.name.text == name)
-    declared = next(found, None)
-    return None if declared is None else f"```vdsl\n{document.known.source.slice(declared.span)}\n```"
+def _declared(document: Document, name: str) -> str | None:
+    """The declaration of a constant or a function, which never have the same name."""
+    topology = document.known.survey.topology
+    spans = [one.span for one in topology.constants if one.name.text == name]
+    spans += [one.span for one in topology.functions if one.name.text == name]
+    return f"```vdsl\n{document.known.source.slice(spans[0])}\n```" if spans else None
 
 
 def column_of(document: Document, symbol: Symbol) -> Column | None:

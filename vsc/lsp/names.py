@@ -44,6 +44,7 @@ class _Finder:
 
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
+        self._functions = {one.name.text for one in survey.topology.functions}
         self.found: list[Occurrence] = []
         self.links: list[tuple[Symbol, Symbol]] = []
         self.calls: list[tuple[Span, str]] = []
@@ -54,6 +55,8 @@ class _Finder:
             case syntax.ConstantDecl(name=name, value=value):
                 self._add(name, Symbol("constant", "", name.text), True)
                 self._walk(value, _Scope({}, {}))
+            case syntax.FunctionDecl(name=name):
+                self._add(name, Symbol("function", "", name.text), True)
             case syntax.SourceDecl():
                 self._add(statement.name, Symbol("node", "", statement.name.text), True)
                 self._source(statement)
@@ -210,7 +213,10 @@ class _Finder:
             case syntax.Constant(name=name):
                 self._add(name, Symbol("constant", "", name.text))
             case syntax.FunctionCall(name=name, args=args):
-                self.calls.append((name.span, name.text))
+                if name.text in self._functions:
+                    self._add(name, Symbol("function", "", name.text))
+                else:
+                    self.calls.append((name.span, name.text))
                 inside = _Scope(scope.inputs, {}) if name.text in AGGREGATES else scope
                 for arg in args:
                     if name.text == "event_time" and isinstance(arg, syntax.ColumnRef) and len(arg.parts) == 1:

@@ -57,6 +57,8 @@ def _statement(document: Document, statement: syntax.Statement) -> types.Documen
             kind, detail = types.SymbolKind.Function, f"{statement.kind} = {statement.operation.word}"
         case syntax.ConstantDecl():
             kind, detail = types.SymbolKind.Constant, "constant"
+        case syntax.FunctionDecl():
+            kind, detail = types.SymbolKind.Function, f"function from '{statement.reference}'"
         case syntax.SinkDecl():
             kind, of = types.SymbolKind.Event, "" if statement.of is None else f"of {statement.of.text} "
             detail = f"sink {of}to {statement.connector.kind.text}"

@@ -15,7 +15,7 @@ __all__ = ["Names", "Occurrence", "Symbol"]
 class Symbol:
     """What a name stands for. `node` is the node to which an alias or a column belongs."""
 
-    kind: Choice["node", "alias", "column", "constant"]
+    kind: Choice["node", "alias", "column", "constant", "function"]
     node: str
     name: str
 

@@ -8,7 +8,7 @@ plan: an edited plan may compute something else.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Set
 
 from vsc.plan import expressions as exprs
 from vsc.plan import nodes
@@ -22,6 +22,9 @@ Mistake = tuple[str, str]
 
 Scope = dict[tuple[int, str], DataType]
 """The columns that an expression sees, by the number of the input and the column's name."""
+
+_Called = tuple[str, tuple[DataType, ...], DataType, bool]
+"""What a call of a user's function has of its declaration."""
 
 _LITERALS: dict[str, type] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "interval"), int),
@@ -88,12 +91,17 @@ def _unknown(names: Iterable[object], known: Container[object], path: str, what:
 def _contents(plan: nodes.Plan) -> Iterator[Mistake]:
     """Mistakes inside the nodes of a plan whose references are valid."""
     before: dict[str, nodes.Node] = {}
+    own = {_called(function) for function in plan.functions}
     for index, node in enumerate(plan.nodes):
-        yield from _node(node, before, f"/nodes/{index}")
+        yield from _node(node, before, own, f"/nodes/{index}")
         before[node.name] = node
 
 
-def _node(node: nodes.Node, before: dict[str, nodes.Node], path: str) -> Iterator[Mistake]:
+def _called(function: nodes.OwnFunction) -> _Called:
+    return function.reference, tuple(one.type for one in function.parameters), function.returns, function.vectorized
+
+
+def _node(node: nodes.Node, before: dict[str, nodes.Node], own: Set[_Called], path: str) -> Iterator[Mistake]:
     ahead = node.operation.max_ahead if isinstance(node.operation, nodes.Source) else None
     if ahead is not None and ahead < 0:
         yield f"{path}/operation/max_ahead", f"{ahead} is negative"
@@ -113,7 +121,7 @@ def _node(node: nodes.Node, before: dict[str, nodes.Node], path: str) -> Iterato
     if not node.operation.fits(schemas, node.schema):
         yield f"{path}/schema", f"the columns of node {node.name!r} are not those that its operation makes"
     for place, expr, seen in node.operation.expressions(schemas, node.schema):
-        yield from _expression(expr, _scope(seen), f"{path}/operation/{place}")
+        yield from _expression(expr, _scope(seen), own, f"{path}/operation/{place}")
 
 
 def _kinds(node: nodes.Node, found: tuple[str, ...]) -> tuple[str, ...]:
@@ -128,7 +136,7 @@ def _scope(schemas: tuple[nodes.Schema, ...]) -> Scope:
     return {(number, c.name): c.type for number, s in enumerate(schemas) for c in (*s.key, *s.value)}
 
 
-def _expression(expr: exprs.Expr, scope: Scope, path: str) -> Iterator[Mistake]:
+def _expression(expr: exprs.Expr, scope: Scope, own: Set[_Called], path: str) -> Iterator[Mistake]:
     """What is wrong with an expression and its parts. Not recursive: it may be nested deeply."""
     waiting: list[tuple[exprs.Expr, str]] = [(expr, path)]
     while waiting:
@@ -145,7 +153,11 @@ def _expression(expr: exprs.Expr, scope: Scope, path: str) -> Iterator[Mistake]:
             case exprs.Cast(arg=argument):
                 waiting.append((argument, f"{place}/cast"))
             case exprs.Call(function, args):
-                yield from _call(function, len(args), place)
+                if part.is_own:
+                    if (function, tuple(one.type for one in args), part.type, part.vectorized) not in own:
+                        yield f"{place}/call", f"no function {function!r} is declared that takes and gives these types"
+                else:
+                    yield from _call(function, len(args), place)
                 waiting.extend((argument, f"{place}/args/{index}") for index, argument in enumerate(args))
 
 

@@ -46,7 +46,8 @@ _TAGS: dict[type, tuple[str, str]] = {
 }
 # The fields that came later. Plans that do not use them are what they were: in checkpoints, to an older vsc, in hashes.
 _LEFT_OUT: dict[type, frozenset[str]] = {
-    nodes.Plan: frozenset({"clock", "clock_implied"}),
+    nodes.Plan: frozenset({"clock", "clock_implied", "functions"}),
+    exprs.Call: frozenset({"vectorized"}),
     nodes.StreamTableJoin: frozenset({"max_age", "strictly_before", "drop_older"}),
     nodes.StreamGlobalJoin: frozenset({"max_age"}),
     nodes.Explode: frozenset({"position"}),

@@ -58,11 +58,19 @@ class Call:
     type. ``case`` has the arguments condition, value, condition, value, ..., else; the else is always there, as a null
     literal if the user wrote none. ``between``, the simple ``case x when`` and ``nullif`` are lowered to other calls.
     ``event_time`` has no argument for the record itself, or one integer literal, the number of an input.
+
+    A function of the user's is called by its reference, ``module:name``; `vectorized` as it is declared.
     """
 
     function: str
     args: tuple[Expr, ...]
     type: DataType
+    vectorized: bool = False
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it calls a function of the user's."""
+        return ":" in self.function
 
 
 Expr = Literal | Column | Cast | Call

@@ -13,7 +13,7 @@ from typing import Literal as Choice
 from vsc.plan.operations import *  # noqa: F403
 from vsc.plan.operations import DeadLetters, Operation, Source
 from vsc.plan.parts import *  # noqa: F403
-from vsc.plan.parts import Connector, Schema, Status, Store
+from vsc.plan.parts import Connector, OwnFunction, Schema, Status, Store
 from vsc.plan.record import record
 
 Clock = Choice["input", "records"]
@@ -125,7 +125,7 @@ class Plan:
     `clock`: what stream time is (D25). ``input``: the highest event time of a node's sources at a record's place in
     D12's order, the same in all partitions (`vsc.plan.clocks`). ``records``: Kafka's rule, the highest event time of
     the records that have reached the node in its partition. `clock_implied`: the topology does not say it, so a
-    checkpoint that was begun with the other clock keeps that one.
+    checkpoint that was begun with the other clock keeps that one. `functions` are those of the user's that it calls.
     """
 
     name: str
@@ -135,6 +135,7 @@ class Plan:
     variables: tuple[str, ...] = ()
     clock: Clock = "records"
     clock_implied: bool = False
+    functions: tuple[OwnFunction, ...] = ()
 
     @property
     def sources(self) -> tuple[Node, ...]:

@@ -11,7 +11,9 @@ from vsc.plan.expressions import Expr
 from vsc.plan.record import record
 from vsc.plan.types import DataType, quoted_name
 
-__all__ = ["VALID_FROM", "VALID_TO", "Column", "Connector", "Item", "Schema", "Status", "Store", "column_list"]
+__all__ = [
+    "VALID_FROM", "VALID_TO", "Column", "Connector", "Item", "OwnFunction", "Schema", "Status", "Store", "column_list",
+]  # fmt: skip
 
 _COLUMN = re.compile(r"`((?:[^`]|``)+)`|([^`,\s]+)")
 
@@ -42,6 +44,25 @@ class Item:
     name: str
     expr: Expr
     text: str
+
+
+@record
+class OwnFunction:
+    """A function of the user's, as it is declared. `reference` says where it is: ``module:name``.
+
+    It takes and gives Python values of one row, or Arrow arrays of many if it is `vectorized`.
+    """
+
+    name: str
+    parameters: tuple[Column, ...]
+    returns: DataType
+    reference: str
+    vectorized: bool = False
+
+    @property
+    def module(self) -> str:
+        """What is imported."""
+        return self.reference.partition(":")[0]
 
 
 @record

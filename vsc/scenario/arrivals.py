@@ -134,7 +134,9 @@ class Arrivals:
     # ------------------------------------------------------------------------------------------------------ inside
 
     def _driver(self, partitions: int) -> TopologyTestDriver:
-        return TopologyTestDriver(self.plan, partitions=partitions, now=self.scenario.now)
+        return TopologyTestDriver(
+            self.plan, partitions=partitions, now=self.scenario.now, functions=self.scenario.functions
+        )
 
     def _timed(self, arrivals: list[Arrival]) -> list[Arrival]:
         found = []

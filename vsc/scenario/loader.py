@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +40,20 @@ class RefusedTopology(ScenarioError):
         self.topology, self.error = topology, error
 
 
-def load(path: str, text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> ScenarioFile:
+def load(
+    path: str, text: str, variables: Mapping[str, str] = _NO_VARIABLES, functions: tuple[str, ...] = ()
+) -> ScenarioFile:
     """The scenarios of the file at `path`, whose text is `text`. Raises ScenarioError or its subclass RefusedTopology.
 
     `variables` are for those that the file does not set; they take precedence over the environment.
+    `functions`: the modules from which topologies may call functions.
     """
     document, fields = _open(path, text)
     topology = _Topology(document, fields["topology"])
     shared = {**variables, **_variables(document, fields.get("variables"))}
     by_name: dict[str, Scenario] = {}
     for node in document.sequence(fields["scenarios"], "`scenarios`"):
-        scenario = _scenario(document, node, topology, shared)
+        scenario = replace(_scenario(document, node, topology, shared), functions=functions)
         if scenario.name in by_name:
             line = by_name[scenario.name].position.line
             raise document.error(node, f"there already is a scenario `{scenario.name}`, on line {line}")

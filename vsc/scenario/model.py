@@ -80,7 +80,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One run of a topology from its beginning. `now` is its clock in ms; if None, no event time is too far ahead."""
+    """One run of a topology from its beginning. `now` is its clock in ms; if None, no event time is too far ahead.
+
+    `functions`: the modules from which it may call functions.
+    """
 
     path: str
     position: Position
@@ -90,6 +93,7 @@ class Scenario:
     partitions: int
     now: int | None
     steps: tuple[Step, ...]
+    functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

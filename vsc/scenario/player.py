@@ -94,19 +94,28 @@ def play(scenario: Scenario, beyond: Callable[[WrongRecords | WrongAnswer], bool
     It goes on beyond what is wrong if `beyond` says so of all of it.
     """
     found: list[WrongRecords | WrongAnswer] = []
-    with TopologyTestDriver(
-        scenario.topology, variables=scenario.variables, partitions=scenario.partitions, now=scenario.now
-    ) as driver:
-        for step in scenario.steps:
-            try:
+    step = scenario.steps[0]
+    try:
+        with _driver(scenario) as driver:
+            for step in scenario.steps:
                 _do(driver, step)
                 wrong = _look(driver, step)
-            except VscRuntimeError as error:
-                return Outcome(scenario, (*found, Stopped(step.position, step.number, str(error))))
-            found += wrong
-            if not all(map(beyond, wrong)):
-                break
+                found += wrong
+                if not all(map(beyond, wrong)):
+                    break
+    except VscRuntimeError as error:
+        return Outcome(scenario, (*found, Stopped(step.position, step.number, str(error))))
     return Outcome(scenario, tuple(found))
+
+
+def _driver(scenario: Scenario) -> TopologyTestDriver:
+    return TopologyTestDriver(
+        scenario.topology,
+        variables=scenario.variables,
+        partitions=scenario.partitions,
+        now=scenario.now,
+        functions=scenario.functions,
+    )
 
 
 def is_met(expected: Expected, seen: Record | VersionedRecord) -> bool:

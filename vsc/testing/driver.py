@@ -7,9 +7,9 @@ not for testing how sources are read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import TracebackType
 from typing import Any
@@ -20,7 +20,7 @@ from vsc.api import Topology, compile
 from vsc.plan import expressions
 from vsc.plan.nodes import Column, Node, Plan, Source
 from vsc.runtime.local import LocalRuntime
-from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.context import RunOptions, module_names
 from vsc.runtime.operators.source.rows import SourceRows
 from vsc.runtime.operators.views import Status, StoreInfo
 from vsc.runtime.operators.views.catalog import stores_of
@@ -65,8 +65,9 @@ class TopologyTestDriver:
     `topology` and `variables` are those of `vsc.compile`: a path or the text itself, and the ``${name}`` in it.
     `partitions` is the number of vsc partitions. `on_bad_row` and `on_error` are those of ``vsc run``. `now` is the
     run's clock, a time as `pipe` takes it: rows further ahead of it than their source's ``max_ahead`` are dropped.
-    Without it, no row is dropped for that reason, so that a test does not depend on the day it runs. Raises what
-    `vsc.compile` does, and ValueError for any other invalid argument.
+    Without it, no row is dropped for that reason, so that a test does not depend on the day it runs. `functions`
+    are the modules from which the topology may call functions. Raises what `vsc.compile` does, FunctionError for a
+    function that is not allowed or cannot be imported, and ValueError for any other invalid argument.
     """
 
     def __init__(
@@ -77,9 +78,10 @@ class TopologyTestDriver:
         on_bad_row: str = "drop",
         on_error: str = "fail",
         now: Time | None = None,
+        functions: Sequence[str] = (),
     ) -> None:
         _check_partitions(partitions)
-        options = _options(on_bad_row, on_error, now)
+        options = replace(_options(on_bad_row, on_error, now), functions=module_names(functions))
         self._plan = compile(topology, variables)
         self._nodes = {n.name: n for n in self._plan.nodes if n.part_of is None}
         self._offsets = dict.fromkeys(self._nodes, 0)

@@ -41,7 +41,7 @@ class Carry:
 
     A store that has to be rebuilt begins empty if it is in `reset`, and is kept as it is if it is in `accept`. The
     whole state of the new plan is `common`, given what `told` reports of all old partitions, and `rows` of each of
-    them; no row comes twice.
+    them; no row comes twice. `functions`: the modules from which `new` may call functions.
     """
 
     old: Plan
@@ -50,13 +50,15 @@ class Carry:
     partitions: int
     reset: frozenset[str]
     accept: frozenset[str]
+    functions: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, old: Plan, new: Plan, old_partitions: int, partitions: int, reset: frozenset[str], accept: frozenset[str]
-    ) -> Carry:
+        cls, old: Plan, new: Plan, old_partitions: int, partitions: int, reset: frozenset[str], accept: frozenset[str],
+        functions: tuple[str, ...] = (),
+    ) -> Carry:  # fmt: skip
         """Raises ConfigurationError if a store has to be rebuilt and is in neither, or cannot be kept."""
-        carry = cls(old, new, old_partitions, partitions, reset, accept)
+        carry = cls(old, new, old_partitions, partitions, reset, accept, functions)
         assert carry._moves is not None
         return carry
 
@@ -80,7 +82,7 @@ class Carry:
 
     @cached_property
     def _filled(self) -> Filled:
-        return Filled(self.old, self.new, self.partitions, self._moves)
+        return Filled(self.old, self.new, self.partitions, self._moves, self.functions)
 
     def told(self, stage: int, partition: int, kv: OrderedKV) -> Told:
         """What `common` needs to know about an old stage and partition, whose state is `kv`."""

@@ -59,8 +59,11 @@ class _Way:
 class Filled:
     """What the operators of `new` that have no state yet get from the carried tables."""
 
-    def __init__(self, old: Plan, new: Plan, partitions: int, moves: Sequence[Move]) -> None:
+    def __init__(
+        self, old: Plan, new: Plan, partitions: int, moves: Sequence[Move], functions: tuple[str, ...] = ()
+    ) -> None:
         self._old, self._new, self._partitions = old, new, partitions
+        self._options = RunOptions(on_error="drop", functions=functions)
         self._codecs = partition_codecs(new)
         self._ways = list(self._found(moves))
 
@@ -96,7 +99,7 @@ class Filled:
         found = (entry for entry in view.answer(Question()) if entry.value is not None)
         count = 0
         while some := list(islice(found, _ROWS_AT_ONCE)):
-            task = LaterStage(way.plan, way.at, MemoryKV(), RunOptions(on_error="drop"), frozenset())
+            task = LaterStage(way.plan, way.at, MemoryKV(), self._options, frozenset())
             result = task.process([(_entrance(way.table), _batch(way, some, partition, count))])
             lost.merge(result.metrics)
             count += len(some)

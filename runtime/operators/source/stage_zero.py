@@ -14,6 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from vsc.plan.nodes import Plan
+from vsc.runtime.expressions import bind
 from vsc.runtime.operators.columns.flow import Flow, blanked
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.context import RunOptions
@@ -45,6 +46,7 @@ class StageZero:
         observe: frozenset[str] = frozenset(),
         latest: Mapping[str, int] = _NO_BOUNDS,
     ) -> None:
+        bind(plan, options.functions)
         self._options, self._latest = options, latest
         self._sources = {node.name: node for node in plan.sources}
         self._nodes = StageNodes(plan, plan.stages[0], MemoryKV(), options.on_error, observe)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.expressions.own import check_allowed
 from vsc.runtime.spark.base.job import Run, idle_ms, is_bounded, spark_trigger
 from vsc.runtime.spark.base.options import resolve_plan
 from vsc.runtime.spark.connectors.registry import check_connectors, reach
@@ -40,6 +41,7 @@ class PreparedRun:
 
 def prepare(job: Run, local: bool = True) -> PreparedRun:
     """Refuses what can be refused without Spark, and without asking another system for it."""
+    check_allowed(job.plan, job.options.functions)
     resolved = check(job.plan, job.variables, job.trigger, job.max_idle, job.max_bad, local)
     return PreparedRun(job, resolved, local)
 

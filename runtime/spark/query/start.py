@@ -22,7 +22,7 @@ from vsc.changes import Change, Verdict, in_words
 from vsc.plan.nodes import Clock, Plan
 from vsc.plan.types import quoted_name
 from vsc.runtime.errors import CheckpointError, VscRuntimeError
-from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.context import RunOptions, module_names
 from vsc.runtime.operators.source.rows import latest_times
 from vsc.runtime.operators.steps import stages_in_step
 from vsc.runtime.spark.base.hadoop import default_is_local
@@ -146,6 +146,7 @@ def start(
     back_to: int | None = None,
     max_bad: str | None = None,
     now: Time | None = None,
+    functions: Sequence[str] = (),
 ) -> RunningQuery:
     """Starts `plan` and returns the running query; `spark` None is the session that is active.
 
@@ -157,13 +158,14 @@ def start(
     removed from files sinks, and its input is read again. `max_bad` fails a batch in which more rows of a source
     are bad: ``100``, or ``1%`` of those that were read. `now`, in ms, as ISO text or as an aware ``datetime``, is a
     fixed time for the run's clock, by which event times are too far in the future: for tests. Without it that is the
-    start of the run, with a duration as trigger that of each epoch. The session's settings are as before when this
+    start of the run, with a duration as trigger that of each epoch. `functions` are the modules from which the plan may
+    call functions. The session's settings are as before when this
     returns.
 
     Raises VscRuntimeError (ConfigurationError, SourceError, SinkError, CheckpointError) for what can be seen before
     the first row is read; what happens later is the query's exception, a `QueryFailedError` where vsc knows why.
     """
-    options = RunOptions(on_bad_row, on_error, clock_of(now))
+    options = RunOptions(on_bad_row, on_error, clock_of(now), module_names(functions))
     folder, local = as_text(checkpoint), None if local_dir is None else as_text(local_dir)
     given = variables or {}
     job = Run(plan, folder, given, partitions, trigger, max_idle, local, options, back_to, max_bad=max_bad)

@@ -64,7 +64,7 @@ def upgrade(prepared: PreparedUpgrade, spark: SparkSession, tell: Callable[[str]
         going_on = positions(state.plan, resolved, names, SparkLogs(old).offsets(state.epoch), placed)
         reset, accept = covered(job.reset, changes), covered(job.accept, changes)
         partitions = job.partitions or identity.partitions
-        carry = Carry.of(state.plan, job.plan, identity.partitions, partitions, reset, accept)
+        carry = Carry.of(state.plan, job.plan, identity.partitions, partitions, reset, accept, job.functions)
         for node in resolved.sources:
             if node.name not in names or node.name in placed:
                 connector_of(node.source.connector.kind).look(spark, node, Options.of_source(node))

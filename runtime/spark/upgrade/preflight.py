@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from vsc.changes import Change, compare
 from vsc.plan import Plan
 from vsc.runtime.errors import CheckpointError, UpgradeError
+from vsc.runtime.expressions.own import check_allowed
 from vsc.runtime.spark.base.checksummed import LocalFiles, ReadableFiles, epochs_in
 from vsc.runtime.spark.base.folders import unwritable
 from vsc.runtime.spark.base.hadoop import Files, default_is_local, is_local, local_path
@@ -44,6 +45,8 @@ class Upgrade:
     dry_run: bool = False
     positions: Mapping[str, str] = field(default_factory=dict)
     """Where sources begin, by name, instead of where the old query stopped."""
+    functions: tuple[str, ...] = ()
+    """The modules from which the new plan may call functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ def prepare(job: Upgrade, local: bool = True, show: Show = lambda changes: None)
     if old is not None:
         check_unclaimed(local_path(job.old), reads=True)
     compared = None if old is None else _compared(job, old, new, show)
+    check_allowed(job.plan, job.functions)
     resolved = check(job.plan, job.variables, "available-now", default_local=local)
     return PreparedUpgrade(job, resolved, settled_positions(resolved, job.positions), local, show, compared)
 

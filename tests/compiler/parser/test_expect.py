@@ -10,7 +10,7 @@ from vsc.compiler.parser.expect import expected_at
 @pytest.mark.parametrize(
     ("text", "keywords", "names"),
     [
-        ("", "global include let sink stream table topology", ""),
+        ("", "function global include let sink stream table topology", ""),
         ("stream s (k string) ", "delete from key materialize timestamp", ""),
         ("stream s (k ", "", "plain_type"),
         ("stream s (k string) from files (", "", "option_name"),

@@ -1,0 +1,69 @@
+"""Functions of a user's, for tests: called by topologies, and known to the oracle by their sources alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+seen: list[Any] = []
+not_a_function = 7
+
+
+def doubled(number: int | None) -> int | None:
+    """A row function that sees nulls."""
+    seen.append(number)
+    return -1 if number is None else 2 * number
+
+
+def picky(number: int) -> int:
+    """Fails on a value."""
+    seen.append(number)
+    if number == 13:
+        raise LookupError("no thirteen")
+    return number
+
+
+def wrong(number: int) -> Any:
+    """A value of another type for 2, none of it for 3."""
+    return {2: "two", 3: None}.get(number, number)
+
+
+def interrupted(number: int) -> int:
+    """What no run may swallow."""
+    raise KeyboardInterrupt
+
+
+def described(at: dt.datetime, day: dt.date, parts: list[Any], names: dict[str, Any], pair: dict[str, Any]) -> str:
+    """What values look like from inside."""
+    return repr((at, day, parts, names, pair))
+
+
+def tripled(numbers: pa.Array) -> pa.Array:
+    """A vectorized function."""
+    seen.append(numbers.to_pylist())
+    return pc.multiply(numbers, 3)
+
+
+def tripled_without_thirteen(numbers: pa.Array) -> pa.Array:
+    """The same, but it fails on arrays with a value."""
+    if pc.any(pc.equal(numbers, 13)).as_py():
+        raise LookupError("no thirteen")
+    return pc.multiply(numbers, 3)
+
+
+def floats(numbers: pa.Array) -> pa.Array:
+    """Another type than declared."""
+    return numbers.cast("double")
+
+
+def short(numbers: pa.Array) -> pa.Array:
+    """One value too few."""
+    return numbers[1:]
+
+
+def listed(numbers: pa.Array) -> list[Any]:
+    """Not an array."""
+    return list(numbers.to_pylist())
