@@ -157,6 +157,7 @@ _CONNECTORS = {
     "VSC517": "a history of a table without versions",
     "VSC518": "unsuitable names for the times of a history",
     "VSC519": "a `timestamp` beside a history",
+    "VSC520": "an upsert of records without a key",
 }
 
 _RUN_TIME = {

@@ -26,6 +26,7 @@ from vsc.compiler.passes.schemas import check_schemas
 from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores, check_stores
 from vsc.compiler.passes.suppress import check_suppress
+from vsc.compiler.passes.upserts import check_upserts
 from vsc.compiler.passes.usage import check_usage
 from vsc.compiler.passes.versioning import Statuses, check_versioning
 from vsc.compiler.passes.windows import Windows, check_windows
@@ -100,6 +101,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_histories(topology, shapes, stores, statuses, connectors),
         *check_places(topology, connectors),
         *check_nulls(topology, order, shapes),
+        *check_upserts(topology, kinds, shapes),
         *check_reserved(topology),
         *check_zones(topology, shapes, connectors.sources),
         *check_usage(topology, order),

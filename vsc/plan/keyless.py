@@ -12,7 +12,7 @@ from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.nodes import Node, Plan
 from vsc.plan.operations import Distinct, Rekey
 
-__all__ = ["keeps_keyless", "nullable_keys"]
+__all__ = ["keeps_keyless", "never_null", "nullable_keys"]
 
 
 def keeps_keyless(plan: Plan, rekey: Node) -> bool:
@@ -37,7 +37,7 @@ def _may_be_null(
     if isinstance(operation, Rekey):
         before = nodes[node.inputs[0]]
         there = {column.name for column in before.schema.key} - found[before.name]
-        return keeps_keyless(plan, node) and not _never_null(operation.items[place].expr, there)
+        return keeps_keyless(plan, node) and not never_null(operation.items[place].expr, there)
     if isinstance(operation, Distinct) and operation.rekeyed:
         reads = [nodes[nodes[node.inputs[0]].inputs[0]]]  # the stream: its records get back their own key
     else:
@@ -45,8 +45,8 @@ def _may_be_null(
     return any(read.schema.key[place].name in found[read.name] for read in reads)
 
 
-def _never_null(expr: Expr, there: Set[str]) -> bool:
-    """Whether an expression surely has a value where the columns `there` have one."""
+def never_null(expr: Expr, there: Set[str]) -> bool:
+    """Whether an expression surely has a value where the columns `there` have one: a key is not null by it."""
     for part in expr.args if isinstance(expr, Call) and expr.function == "coalesce" else (expr,):
         while isinstance(part, Cast) and not part.safe:
             part = part.arg

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from vsc.plan.connectors.facts import VARIABLE
+from vsc.plan.connectors.facts import MODE, VARIABLE
 from vsc.plan.nodes import Connector, Node, Plan, Sink, Source
 from vsc.plan.settings import problems
 from vsc.runtime.errors import ConfigurationError, VscRuntimeError
@@ -68,6 +68,15 @@ class Options:
         if _text(found) not in ("true", "false"):
             raise ConfigurationError(f"{self.place}: {name} is true or false, not {found!r}")
         return _text(found) == "true"
+
+    def is_upsert(self) -> bool:
+        """Whether a sink of a stream replaces rows by key (`mode`)."""
+        found = self.get("mode")
+        if found is None:
+            return False
+        if found not in MODE.choices:
+            raise ConfigurationError(f"{self.place}: mode is {' or '.join(MODE.choices)}, not {found!r}")
+        return found == "upsert"
 
 
 def refuse(options: Options, role: Literal["source", "sink"], error: type[VscRuntimeError]) -> None:

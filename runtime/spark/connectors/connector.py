@@ -80,8 +80,8 @@ class TableSink(EpochSink):
     def __init__(self, sink: Sink, node: Node, shown: str) -> None:
         super().__init__(sink, node)
         self._shown = shown
-        self._upsert = node.kind == "table"
-        self._timestamp = not self._upsert and self._options.flag("with_timestamp")
+        self._upsert = node.kind == "table" or self._options.is_upsert()
+        self._timestamp = node.kind == "stream" and self._options.flag("with_timestamp")
         self._columns = written_columns(node, self._timestamp)
         self._create = self._options.flag("create")
         self._newest: int | None = None

@@ -49,11 +49,15 @@ class Output:
     delivery: Delivery
     partitions: int
 
-    def rows(self, sink: str, node: Node, timestamp: bool = False, transform: RowTransform | None = None) -> DataFrame:
-        """The rows for a sink of `node`: key and value columns, for a table both system columns; with `timestamp` the
-        event time of a stream's too. With `transform` what it makes of them."""
-        table, shuffled = node.kind == "table", node.name in self.delivery.shuffled
-        return _rows(self._blobs(sink), Unpack(node.schema, table, table or timestamp, shuffled, transform))
+    def rows(
+        self, sink: str, node: Node, timestamp: bool = False, transform: RowTransform | None = None,
+        changes: bool = False,
+    ) -> DataFrame:  # fmt: skip
+        """The rows for a sink of `node`: key and value columns, for a table, or with `changes`, both system columns (of
+        a stream, a record without value is a `delete`); with `timestamp` the event time of a stream's too. With
+        `transform` what it makes of them."""
+        changes, shuffled = changes or node.kind == "table", node.name in self.delivery.shuffled
+        return _rows(self._blobs(sink), Unpack(node.schema, changes, changes or timestamp, shuffled, transform))
 
     def changes(self, sink: str, node: Node, transform: RowTransform | None = None) -> DataFrame:
         """The rows for a sink of `node`, always with both system columns (of a stream, a record without value is a

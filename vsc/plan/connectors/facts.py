@@ -15,8 +15,8 @@ from vsc.plan.record import record
 from vsc.plan.types import DataType
 
 __all__ = [
-    "MAX_AHEAD", "VARIABLE", "WITH_TIMESTAMP", "ConnectorFacts", "OptionSpec", "Problem", "Role", "Scalar", "Values",
-    "Wrong", "written",
+    "MAX_AHEAD", "MODE", "VARIABLE", "WITH_TIMESTAMP", "ConnectorFacts", "OptionSpec", "Problem", "Role", "Scalar",
+    "Values", "Wrong", "written",
 ]  # fmt: skip
 
 Role = Choice["source", "sink"]
@@ -54,6 +54,7 @@ class OptionSpec:
 
 WITH_TIMESTAMP = OptionSpec("true or false", "true")
 MAX_AHEAD = OptionSpec("duration or none", "1 day")
+MODE = OptionSpec("string", "'upsert'", ("append", "upsert"))
 
 
 class Problem(NamedTuple):

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from vsc.plan.connectors.facts import (
     MAX_AHEAD,
+    MODE,
     VARIABLE,
     WITH_TIMESTAMP,
     ConnectorFacts,
@@ -38,6 +39,7 @@ class LakeFacts(ConnectorFacts):
         "path": OptionSpec("string", "'data/payments'"),
         "table": OptionSpec("string", "'payments'"),
         "create": OptionSpec("true or false", "true"),
+        "mode": MODE,
         **_HISTORY,
         "max_ahead": MAX_AHEAD,
         "with_timestamp": WITH_TIMESTAMP,
@@ -46,7 +48,7 @@ class LakeFacts(ConnectorFacts):
     either_help = "add `path`, its folder, or `table`, its name in a catalog"
     source_only = ("max_ahead",)
     sink_only = ("create",)
-    stream_sink_only = ("with_timestamp",)
+    stream_sink_only = ("mode", "with_timestamp")
     table_only = tuple(_HISTORY)
     main = "path"
     newest_only = True

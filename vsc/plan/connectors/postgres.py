@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from vsc.plan.connectors.facts import (
     MAX_AHEAD,
+    MODE,
     VARIABLE,
     WITH_TIMESTAMP,
     ConnectorFacts,
@@ -40,13 +41,14 @@ class PostgresFacts(ConnectorFacts):
         "url": OptionSpec("string", "'jdbc:postgresql://localhost/db'"),
         "table": OptionSpec("string", "'payments'"),
         "create": OptionSpec("true or false", "true"),
+        "mode": MODE,
         "max_ahead": MAX_AHEAD,
         "with_timestamp": WITH_TIMESTAMP,
     }
     required = ("url", "table")
     source_only = ("max_ahead",)
     sink_only = ("create",)
-    stream_sink_only = ("with_timestamp",)
+    stream_sink_only = ("mode", "with_timestamp")
     main = "url"
     newest_only = True
 

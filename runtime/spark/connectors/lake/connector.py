@@ -44,6 +44,7 @@ class LakeConnector(Connector):
         self._check(options)
         options.flag("with_timestamp")
         options.flag("create")
+        options.is_upsert()
         refuse(options, "sink", SinkError)
 
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:

@@ -83,8 +83,11 @@ class LakeSink(TableSink):
         if not self.is_new(epoch) or not rows().count:
             return
         # By their places: a table's own names may be anything.
-        names = [*map(place, range(len(self._columns))), *((CHANGE, AT) if self._upsert else ())]
-        frame = output.rows(self.id, self._node, self._timestamp).toDF(*names)
+        names = [*map(place, range(len(self._columns)))]
+        if self._upsert:
+            names.insert(len(names) - self._timestamp, CHANGE)
+            names += [] if self._timestamp else [AT]
+        frame = output.rows(self.id, self._node, self._timestamp, changes=self._upsert).toDF(*names)
         for attempt in range(_ATTEMPTS):
             try:
                 self._commit(frame, epoch)

@@ -81,6 +81,7 @@ class Postgres(Connector):
         _check(options)
         options.flag("with_timestamp")
         options.flag("create")
+        options.is_upsert()
 
     def reach_sink(self, sink: Sink, node: Node, default_local: bool) -> None:
         """Refuses a table that cannot be written."""

@@ -93,9 +93,13 @@ class Copy:
     def _lines(self, batch: pa.RecordBatch, attempt: int, first: int) -> memoryview:
         count = batch.num_rows
         there = self.merge.table.columns
+        arrays, gone = batch.columns, np.zeros(count, dtype=np.bool_)
+        if self.merge.upsert:  # behind a record's columns stand whether its row is deleted, and its time
+            *arrays, change, time = arrays
+            arrays, gone = [*arrays, time], pc.equal(change, "delete")
         columns = [
             texts(array, type, as_json(type, there[name]))
-            for array, (name, type) in zip(batch.columns, self.merge.columns, strict=False)
+            for array, (name, type) in zip(arrays, self.merge.columns, strict=False)
         ]
         numbers = np.arange(first, first + count)
         bad = _with_nul(columns) | _otherwise_spelled([columns[place] for place in self.merge.uuids], count)
@@ -104,9 +108,6 @@ class Copy:
                 raise self._refusal([column[int(bad.argmax())].as_py() for column in columns])
             numbers = np.where(bad, -1 - numbers, numbers)
             columns = [_as_json(column, bad) for column in columns]
-        gone = np.zeros(count, dtype=np.bool_)
-        if self.merge.upsert:  # behind the columns stands whether a row is deleted
-            gone = pc.equal(batch.column(len(columns)), "delete")
         own: list[pa.Array] = [pa.array(np.full(count, attempt)), pa.array(numbers), gone]
         return copied([pa.array(column).cast(pa.string()) for column in own] + columns)
 

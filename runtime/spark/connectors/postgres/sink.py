@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["PostgresSink"]
 
 _log = logging.getLogger(__name__)
-_OF_TABLE = ("insert", "update", "delete", "select")
-_OF_STREAM = ("insert",)
+_TO_UPSERT = ("insert", "update", "delete", "select")
+_TO_APPEND = ("insert",)
 _OF_EPOCHS = ("select", "insert", "delete")
-"""The privileges that a sink needs, by what it writes, and those on `vsc_epochs`."""
+"""The privileges that a sink needs, by how it writes, and those on `vsc_epochs`."""
 _KEPT = 2
 """Of how many epochs it is kept that they are written, and what was refused: Spark repeats none but the newest."""
 
@@ -103,7 +103,9 @@ class PostgresSink(TableSink):
             merge = self._staged(connection, epoch)
             try:
                 copy = Copy(self._database, merge, f"{self._place}, epoch {epoch}", self.keeps_refused)
-                copied = output.rows(self.id, self._node, self._timestamp, RowTransform(copy, COPIED)).collect()
+                copied = output.rows(
+                    self.id, self._node, self._timestamp, RowTransform(copy, COPIED), self._upsert
+                ).collect()
                 attempts = [row.attempt for row in copied]  # those that Spark took
                 tally = rows()
                 if tally.count:
@@ -144,7 +146,7 @@ class PostgresSink(TableSink):
             check_may_create_table(connection, text, place)
             return None
         check_table(connection, table, self._columns, self._key, place)
-        check_privileges(connection, table, _OF_TABLE if self._upsert else _OF_STREAM, place)
+        check_privileges(connection, table, _TO_UPSERT if self._upsert else _TO_APPEND, place)
         if self._upsert:
             check_sees_every_row(connection, table, place)
         check_may_create(connection, table.schema, place)

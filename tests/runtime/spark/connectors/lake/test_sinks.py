@@ -61,6 +61,8 @@ stream values_ (
 )
 from files (path = '${in}', format = 'json', 'maxFilesPerTrigger' = '1') key k timestamp at;
 sink values_ to ${lake} (path = '${table}', create = true, with_timestamp = true);
+stream last = map values_ select l, i;
+sink last to ${lake} (path = '${out}', create = true, with_timestamp = true, mode = 'upsert');
 """
 ROW = {
     "k": "full", "b": True, "t": -128, "s": 7, "i": -5, "l": 2**62, "f": 0.5, "d": 1e-300, "n": "1234.5000",
@@ -73,8 +75,11 @@ ROW = {
 def test_a_stream_of_all_types_is_appended_each_epoch_once(tmp_path: Path, lakes: SparkSession, lake: str) -> None:
     case = Case(ALL, tmp_path, lakes, lake)
     case.file(0, ROW)
-    case.file(1, {"k": "none", "at": ROW["at"]}, {"k": "none", "at": ROW["at"]})
+    case.file(1, {"k": "none", "at": ROW["at"], "i": 1}, {"k": "none", "at": ROW["at"]})
     case.run()
+    assert case.rows("out", "k, l, i, _timestamp") == [
+        ("full", 2**62, -5, 1777856523123), ("none", None, None, 1777856523123),
+    ]  # fmt: skip
     full, *nones = case.rows()
     assert full[:11] == (
         "full", True, -128, 7, -5, 2**62, 0.5, 1e-300, Decimal("1234.5000"), bytearray(b"\x00\x01\xff"),

@@ -33,9 +33,20 @@ def rate(currency: str, value: float | None, at: int, gone: bool = False) -> dic
 
 
 def test_a_table_is_upserted_and_deleted_by_key(tmp_path: Path, server: PostgresServer, spark: SparkSession) -> None:
-    case = Case(RATES % ("", LOGIN, ", create = true"), tmp_path, server, spark)
+    text = (
+        RATES % ("", LOGIN, ", create = true")
+        + f"""
+    stream changes = to_stream rates;
+    sink changes to jdbc (
+      url = '${{url}}', table = 'changes', create = true, mode = 'upsert', with_timestamp = true, {LOGIN}
+    );
+    """
+    )
+    case = Case(text, tmp_path, server, spark)
     case.file(0, rate("EUR", 1.0, 1), rate("USD", 2.0, 2), rate("EUR", 1.5, 3), rate("CHF", 9.0, 3))
     case.run()
+    of_stream = "select currency, rate, at, _timestamp from changes order by 1"
+    assert server.query(of_stream) == [("CHF", 9.0, 3, 3), ("EUR", 1.5, 3, 3), ("USD", 2.0, 2, 2)]
     assert server.query("select currency, rate, at from rates order by 1") == [
         ("CHF", 9.0, 3), ("EUR", 1.5, 3), ("USD", 2.0, 2),
     ]  # fmt: skip
@@ -43,7 +54,9 @@ def test_a_table_is_upserted_and_deleted_by_key(tmp_path: Path, server: Postgres
     case.run()
     # Unversioned: what comes later is the newest, whatever its time.
     assert server.query("select currency, rate, at from rates order by 1") == [("CHF", 9.0, 3), ("USD", 2.5, 1)]
-    assert server.query("select epoch, rows from vsc_epochs order by 1") == [(0, 4), (1, 4)]
+    # So does a stream that is upserted: a record without a value deletes.
+    assert server.query(of_stream) == [("CHF", 9.0, 3, 3), ("USD", 2.5, 1, 1)]
+    assert server.query("select epoch, rows from vsc_epochs order by 1") == [(0, 4), (0, 4), (1, 4), (1, 4)]
     assert server.query("select relname from pg_class where relname like 'vsc_stage%%'") == []
 
 
