@@ -3,13 +3,14 @@
 from vsc.runtime.expressions.columns import Frame, columns_of, evaluate
 from vsc.runtime.expressions.failure import ExpressionFailure
 from vsc.runtime.expressions.forms import null_rows, true_rows
-from vsc.runtime.expressions.own import bind, check_allowed, take
+from vsc.runtime.expressions.own import bind, bind_allowed, check_allowed, take
 from vsc.runtime.expressions.row import compile_row
 
 __all__ = [
     "ExpressionFailure",
     "Frame",
     "bind",
+    "bind_allowed",
     "check_allowed",
     "columns_of",
     "compile_row",

@@ -27,7 +27,7 @@ from vsc.runtime.expressions.failure import ExpressionFailure, short
 from vsc.runtime.expressions.text import check_length, limited
 from vsc.runtime.values import arrow_type, from_python, to_array, to_python, to_values
 
-__all__ = ["bind", "check_allowed", "on_arrays", "on_row", "take"]
+__all__ = ["bind", "bind_allowed", "check_allowed", "on_arrays", "on_row", "take"]
 
 _found: dict[str, Callable[..., Any]] = {}
 """The functions of the plans that this process evaluates, by reference."""
@@ -38,6 +38,16 @@ def bind(plan: Plan, allowed: Collection[str]) -> None:
     check_allowed(plan, allowed)
     for function in plan.functions:
         take(function)
+
+
+def bind_allowed(plan: Plan, allowed: Collection[str]) -> None:
+    """Finds the functions of a plan whose state is only looked at: most looks call none, so the others may be missing.
+
+    A call of one of those raises FunctionError.
+    """
+    for function in plan.functions:
+        if function.module in allowed:
+            take(function)
 
 
 def check_allowed(plan: Plan, allowed: Collection[str]) -> None:
@@ -88,7 +98,7 @@ def on_row(call: Call) -> Callable[..., Any]:
 
 
 def _plain(call: Call) -> Callable[..., Any]:
-    function, reference, result = _of(call), call.function, call.type
+    reference, result = call.function, call.type
     types = [arg.type for arg in call.args]
 
     def called(*values: Any) -> Any:
@@ -97,7 +107,9 @@ def _plain(call: Call) -> Callable[..., Any]:
         except OverflowError as error:
             raise ExpressionFailure(f"{reference} cannot take an argument: {error}") from error
         try:
-            value = function(*given)
+            value = _of(call)(*given)
+        except FunctionError:
+            raise
         except Exception as error:
             raise ExpressionFailure(f"{reference} raised {_raised(error)}") from error
         try:
@@ -149,7 +161,10 @@ def on_arrays(call: Call, arrays: Sequence[pa.Array], rows: int) -> pa.Array:
 def _of(call: Call) -> Callable[..., Any]:
     found = _found.get(call.function)
     if found is None:
-        raise FunctionError(f"the function '{call.function}' was not allowed before it was called")
+        module = call.function.partition(":")[0]
+        raise FunctionError(
+            f"'{call.function}' is called, of a module that is not allowed", f"use --functions {module}"
+        )
     return found
 
 

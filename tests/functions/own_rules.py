@@ -67,3 +67,27 @@ def short(numbers: pa.Array) -> pa.Array:
 def listed(numbers: pa.Array) -> list[Any]:
     """Not an array."""
     return list(numbers.to_pylist())
+
+
+def shown(number: int | None) -> int:
+    """`coalesce(number, -1)`."""
+    return -1 if number is None else number
+
+
+def not_two(number: int | None) -> int | None:
+    """The number, which must not be 2."""
+    if number == 2:
+        raise LookupError("no two")
+    return number
+
+
+def tagged(texts: pa.Array) -> pa.Array:
+    """`coalesce(text, '?')`."""
+    return pc.fill_null(texts, "?")
+
+
+def no_blank(texts: pa.Array) -> pa.Array:
+    """The texts, which must not be empty."""
+    if pc.any(pc.equal(texts, "")).as_py():
+        raise LookupError("no text")
+    return texts

@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from lsprotocol.types import MarkupContent
 
 from vsc.changes import Verdict, compare
 from vsc.cli import main
 from vsc.compiler import compile_topology
+from vsc.lsp.completion import completions
 from vsc.lsp.document import Document
+from vsc.lsp.hover import hover
 from vsc.lsp.renaming import RenameRefused, rename
 
 TEXT = """function risk (amount double) returns double from 'scoring.rules:risk';
@@ -45,6 +48,21 @@ def test_a_function_is_renamed_where_it_is_declared_and_called() -> None:
     assert [document.text[span.start : span.end] for span, _ in edits] == ["risk", "risk"]
     with pytest.raises(RenameRefused, match="`sum` is a function of the language"):
         rename(document, TEXT.index("risk ("), "sum")
+
+
+def test_editors_show_and_complete_a_function() -> None:
+    document = Document("file:///t.vdsl", TEXT)
+    declared = TEXT.partition("\n")[0]
+    for place in (TEXT.index("risk ("), TEXT.index("risk(n)")):
+        found = hover(document, place + 1)
+        assert found is not None
+        assert isinstance(found.contents, MarkupContent)
+        assert found.contents.value == f"```vdsl\n{declared}\n```"
+    begun = Document("file:///t.vdsl", TEXT + "stream u = map s select ri")
+    items = {item.label: item for item in completions(begun, len(begun.text))}
+    edit = items["risk"].text_edit
+    assert edit is not None
+    assert (edit.new_text, items["risk"].detail) == ("risk(", declared)
 
 
 @pytest.fixture

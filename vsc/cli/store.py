@@ -7,10 +7,11 @@ answered, even if no such row exists; 1 a checkpoint that cannot be read; 2 wron
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from vsc.cli.common import print_payload
+from vsc.cli.common import add_functions, allowed_modules, print_payload
 from vsc.cli.errors import UsageError
 from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
 from vsc.cli.problems import tell
@@ -53,6 +54,7 @@ def _action(
     parser.add_argument("--format", choices=("table", "json", "csv"), default="table", help="default: table")
     parser.add_argument("--at-epoch", type=int, metavar="N", help="as epoch N left it (default: the newest one)")
     add_spark(parser)
+    add_functions(parser)
     return parser
 
 
@@ -111,6 +113,7 @@ def _look(args: argparse.Namespace, spark: Any) -> int:
     from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 
     state = EpochState.open(spark, args.checkpoint, args.at_epoch)
+    state = replace(state, functions=allowed_modules(args))
     print_payload(_answer(args, state))
     tell(f"of epoch {state.epoch}")
     return 0

@@ -223,6 +223,7 @@ _shtab_vsc_store_get_options=(
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
   "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
+  "*--functions[modules from which the topology may call functions, separated by commas\; can be repeated]:MODULES:"
   "--key[the key\; one of several columns as a JSON object]:K:"
   "--as-of[what was valid then\: ms since 1970, or ISO text]:T:"
   ":a name that \`vsc store list\` shows, or a node that keeps one:"
@@ -239,6 +240,7 @@ _shtab_vsc_store_history_options=(
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
   "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
+  "*--functions[modules from which the topology may call functions, separated by commas\; can be repeated]:MODULES:"
   "--key[the key\; one of several columns as a JSON object]:K:"
   "--from[versions that are valid at that time or later]:T:"
   "--to[versions that are valid at that time or before]:T:"
@@ -256,6 +258,7 @@ _shtab_vsc_store_list_options=(
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
   "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
+  "*--functions[modules from which the topology may call functions, separated by commas\; can be repeated]:MODULES:"
   "--partitions[a line for each partition of a store]"
 )
 
@@ -270,6 +273,7 @@ _shtab_vsc_store_scan_options=(
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
   "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
+  "*--functions[modules from which the topology may call functions, separated by commas\; can be repeated]:MODULES:"
   "--as-of[what was valid then\: ms since 1970, or ISO text]:T:"
   "--from-key[from this key on\; leading key columns are enough]:K:"
   "--to-key[up to this key, included\; leading key columns are enough]:K:"

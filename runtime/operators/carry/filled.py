@@ -15,6 +15,7 @@ import numpy as np
 
 from vsc.changes.fills import Fill, fill_of
 from vsc.plan.nodes import Materialize, Node, Plan, Stage, StageInput, ToTable
+from vsc.runtime.expressions import bind_allowed
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry.columns import Columns
 from vsc.runtime.operators.carry.stores import Move
@@ -95,6 +96,7 @@ class Filled:
 
     def _given(self, way: _Way, partition: int, kv: OrderedKV, lost: Metrics) -> Iterator[Batch]:
         """The records made from a table's rows, some rows at a time."""
+        bind_allowed(self._old, self._options.functions)
         view = open_view(self._old, way.move.was, kv)
         found = (entry for entry in view.answer(Question()) if entry.value is not None)
         count = 0

@@ -8,8 +8,8 @@ folder of the executor that reads it, and asked there. Nothing is written into t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from vsc.plan import Plan
 from vsc.runtime.errors import CheckpointError, StateError
+from vsc.runtime.operators.context import module_names
 from vsc.runtime.operators.partition import partition_codecs
 from vsc.runtime.operators.views import Question, StoreInfo
 from vsc.runtime.operators.views.catalog import find_store, stores_of
@@ -54,6 +55,7 @@ def read_store(
     from_ts: int | None = None,
     to_ts: int | None = None,
     at_epoch: int | None = None,
+    functions: Sequence[str] = (),
 ) -> DataFrame:
     """The rows of a store in the checkpoint of a running or stopped query, as a DataFrame.
 
@@ -61,7 +63,7 @@ def read_store(
     key, by column, in the values that `TopologyTestDriver` takes; `from_key` and `to_key` ask for a range, both
     included, and may name leading key columns only. `as_of` asks for what was valid at a time in ms; `history` for
     all versions that were valid at some time from `from_ts` to `to_ts`. `at_epoch` None is the newest committed
-    epoch.
+    epoch. `functions` are the modules from which results may be computed that no store keeps.
 
     Columns: the store's key columns and value columns, of their types in the topology; then ``_status`` (string):
     ``version``, ``tombstone``, ``no_record``, ``older_than_retention`` for a versioned store, ``row`` for an
@@ -77,7 +79,7 @@ def read_store(
     Raises CheckpointError where there is no checkpoint or the epoch is not kept, ConfigurationError for a store, a key
     or a time that makes no sense; an action raises StateError (quoted by Spark) where the state is damaged.
     """
-    state = EpochState.open(spark, checkpoint, at_epoch)
+    state = replace(EpochState.open(spark, checkpoint, at_epoch), functions=module_names(functions))
     info = find_store(state.plan, store)
     asked = question(
         info, key=key, from_key=from_key, to_key=to_key, as_of=as_of,
@@ -88,7 +90,10 @@ def read_store(
 
 @dataclass(frozen=True, slots=True)
 class EpochState:
-    """What one epoch left, opened for reading. `clocks`: the input's clock, by source, if nodes go by it."""
+    """What one epoch left, opened for reading. `clocks`: the input's clock, by source, if nodes go by it.
+
+    `functions`: the modules from which results may be computed that no store keeps.
+    """
 
     spark: SparkSession
     files: Files
@@ -97,6 +102,7 @@ class EpochState:
     epoch: int
     kept: Checkpoint
     clocks: Mapping[str, int]
+    functions: tuple[str, ...] = ()
 
     @classmethod
     def open(cls, spark: SparkSession, checkpoint: str, at_epoch: int | None = None) -> EpochState:
@@ -134,7 +140,10 @@ class EpochState:
         """The answer, the encoded key in front of all others, with the names of `row_ddl`."""
         manifests = self.manifests(store.stage, self._partition(store, asked))
         return self.asked(
-            store.stage, manifests, partial(store_rows, self.plan, store, asked, self.clocks), row_ddl(store)
+            store.stage,
+            manifests,
+            partial(store_rows, self.plan, store, asked, self.clocks, self.functions),
+            row_ddl(store),
         )
 
     def columns(self, store: StoreInfo, asked: Question, limit: int | None = None) -> list[list[Any]]:

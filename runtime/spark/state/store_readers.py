@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from vsc.plan.nodes import Plan
+from vsc.runtime.expressions import bind_allowed
 from vsc.runtime.operators.migrations import migrate
 from vsc.runtime.operators.views import Entry, Question, StoreInfo
 from vsc.runtime.operators.views.catalog import open_view
@@ -55,9 +56,19 @@ class Reader:
 
 
 def store_rows(
-    plan: Plan, store: StoreInfo, asked: Question, clocks: Mapping[str, int], _: int, kv: OrderedKV
+    plan: Plan,
+    store: StoreInfo,
+    asked: Question,
+    clocks: Mapping[str, int],
+    functions: tuple[str, ...],
+    _: int,
+    kv: OrderedKV,
 ) -> Iterator[pa.RecordBatch]:
-    """The answer of a store in one partition, where each source has the time in `clocks`: batches of `row_ddl`."""
+    """The answer of a store in one partition, where each source has the time in `clocks`: batches of `row_ddl`.
+
+    `functions`: the modules from which the plan may call functions.
+    """
+    bind_allowed(plan, functions)
     entries = open_view(plan, store, kv, clocks).answer(asked)
     while some := list(islice(entries, _ROWS_AT_ONCE)):
         yield _batch(store, some)
