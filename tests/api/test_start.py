@@ -20,12 +20,12 @@ TEXT = "stream s (value bigint, at timestamp) from rate (rows_per_second = ${n})
 GIVEN: dict[str, Any] = {
     "checkpoint": Path("ck"), "variables": {"n": "1"}, "partitions": 3, "trigger": "once", "max_idle": "5 s",
     "local_dir": Path("disk"), "on_bad_row": "fail", "on_error": "drop", "on_epoch": print, "back_to": 7,
-    "max_bad": "2%", "now": 9,
+    "max_bad": "2%", "now": 9, "functions": ["scoring.rules"],
 }  # fmt: skip
 """None of them is its default."""
 AS_RUN = {
     "checkpoint": "ck", "variables": {"n": "1"}, "partitions": 3, "trigger": "once", "max_idle": "5 s",
-    "local_dir": "disk", "options": RunOptions("fail", "drop", 9), "back_to": 7, "max_bad": "2%",
+    "local_dir": "disk", "options": RunOptions("fail", "drop", 9, ("scoring.rules",)), "back_to": 7, "max_bad": "2%",
 }  # fmt: skip
 
 
@@ -74,11 +74,16 @@ def test_every_option_of_the_command_arrives_in_the_run(
     Path("t.vdsl").write_text(TEXT)
     options = (
         "--checkpoint ck --var n=1 --partitions 3 --trigger once --max-idle 5s --local-dir disk --on-bad-row fail "
-        "--on-error drop --back-to 7 --max-bad 2% --drain"
+        "--on-error drop --back-to 7 --max-bad 2% --functions scoring.rules --drain"
     )
     assert main(["run", "t.vdsl", *options.split()]) == 2
     [job] = jobs
-    expected = {**AS_RUN, "max_idle": "5s", "options": RunOptions("fail", "drop"), "drain": True}
+    expected = {
+        **AS_RUN,
+        "max_idle": "5s",
+        "options": RunOptions("fail", "drop", None, ("scoring.rules",)),
+        "drain": True,
+    }
     assert {name: getattr(job, name) for name in expected} == expected
     internal = {"plan", "observe", "began"}
     assert {field.name for field in dataclasses.fields(Run)} - internal == set(expected)

@@ -97,7 +97,7 @@ def staged(
     keys: int,
     keeps: bool,
 ) -> dict[int, Any]:
-    """What is refused of rows that a task copies, by their number in it. With `keys` they are changes of a table, which
+    """What is refused of rows that a task copies, by their number in it. With `keys` they are changes, which
     end in whether they delete."""
     task = SimpleNamespace(taskAttemptId=lambda: 1, partitionId=lambda: 2)
     monkeypatch.setattr(TaskContext, "get", lambda: task)
@@ -105,7 +105,7 @@ def staged(
     database = Database.of(Options("here", Connector("jdbc", (("url", server.url()),), spark)))
     arrays = [to_array([row[i] for row in rows], type) for i, (_, type) in enumerate(columns)]
     if keys:
-        arrays.append(pa.array(["delete" if row[-1] else "update" for row in rows]))
+        arrays += [pa.array(["delete" if row[-1] else "upsert" for row in rows]), pa.array([0] * len(rows))]
     batch = pa.RecordBatch.from_arrays(arrays, names=[f"c{i}" for i in range(len(arrays))])
     with server.connect() as connection:
         table = found_table(connection, "rates", "sink", ("r",))
