@@ -101,7 +101,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_histories(topology, shapes, stores, statuses, connectors),
         *check_places(topology, connectors),
         *check_nulls(topology, order, shapes),
-        *check_upserts(topology, kinds, shapes),
+        *check_upserts(topology, order, kinds, shapes),
         *check_reserved(topology),
         *check_zones(topology, shapes, connectors.sources),
         *check_usage(topology, order),

@@ -2,63 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds
-from vsc.compiler.passes.shapes import Shapes
+from vsc.compiler.passes.shapes import Shape, Shapes
+from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
 from vsc.plan.keyless import never_null
 
 __all__ = ["check_upserts"]
 
+Keeping = Sequence[syntax.Join | None]
+"""For each key column of a stream the join because of which it may be null."""
 
-def check_upserts(topology: Topology, kinds: Kinds, shapes: Shapes) -> tuple[Finding, ...]:
+
+def check_upserts(topology: Topology, order: tuple[str, ...], kinds: Kinds, shapes: Shapes) -> tuple[Finding, ...]:
     """A finding for each upsert of a stream without a key, or with records that may have none (D26)."""
-    return tuple(finding for sink in topology.sinks for finding in _of(topology, kinds, shapes, sink))
+    upserts = [
+        (sink.name.text, option.value.span)
+        for sink in topology.sinks
+        for option in sink.connector.options
+        if option.name.text == "mode" and getattr(option.value, "value", None) != "append"
+    ]
+    known = _known(topology, order, kinds, shapes) if upserts else {}
+    return tuple(
+        finding
+        for name, place in upserts
+        if kinds.get(name) == "stream" and name in known
+        for finding in _problems(name, place, shapes[name], known[name])
+    )
 
 
-def _of(topology: Topology, kinds: Kinds, shapes: Shapes, sink: syntax.SinkDecl) -> Iterator[Finding]:
-    name = sink.name.text
-    mode = next((option.value for option in sink.connector.options if option.name.text == "mode"), None)
-    shape = shapes.get(name)
-    if mode is None or shape is None or kinds.get(name) != "stream" or getattr(mode, "value", None) == "append":
-        return
+def _problems(name: str, place: Span, shape: Shape, keeping: Keeping) -> Iterator[Finding]:
     if not shape.schema.key:
         yield Finding(
-            "VSC520", mode.span, f"the rows of {code(named(name))} have no key by which others could be replaced", (),
+            "VSC520", place, f"the rows of {code(named(name))} have no key by which others could be replaced", (),
             "add `key COLUMN` to its source, or `rekey` it",
         )  # fmt: skip
-        return
-    join = _keeps_null(topology, kinds, shapes, name)
-    if join is not None:
+    for join in [one for one in keeping if one is not None][:1]:
         yield Finding(
-            "VSC520", mode.span, f"records of {code(named(name))} may have a null in their key, and no row is theirs",
+            "VSC520", place, f"records of {code(named(name))} may have a null in their key, and no row is theirs",
             (Label(join.mode_span, "this join keeps records without a key"),),
             f"write a `rekey {name} by {', '.join(column.name for column in shape.schema.key)}` before the sink, which "
             "drops and counts them; or give the key of the join a value with `coalesce`",
         )  # fmt: skip
 
 
-def _keeps_null(topology: Topology, kinds: Kinds, shapes: Shapes, name: str) -> syntax.Join | None:
-    """The join because of which a record of a stream may have a null in its key."""
-    declaration = topology.nodes.get(name)
-    if not isinstance(declaration, syntax.DerivedDecl) or name not in shapes:
-        return None
-    operation = declaration.operation
+def _known(topology: Topology, order: tuple[str, ...], kinds: Kinds, shapes: Shapes) -> Mapping[str, Keeping]:
+    """Of each node that has a shape, as `nullable_keys` tells it of a plan, which `vsc check` does not make."""
+    known: dict[str, Keeping] = {}
+    for name in order:
+        declaration, shape = topology.nodes[name], shapes.get(name)
+        if shape is not None:
+            operation = declaration.operation if isinstance(declaration, syntax.DerivedDecl) else None
+            known[name] = _keeping(operation, kinds, shape, shapes, known)
+    return known
+
+
+def _keeping(
+    operation: syntax.Operation | None, kinds: Kinds, shape: Shape, shapes: Shapes, known: Mapping[str, Keeping]
+) -> Keeping:
     match operation:
         case syntax.Join(left=left, right=right) if kinds.get(right.name.text) == "global table":
-            return _keeps_null(topology, kinds, shapes, left.name.text)
+            return known[left.name.text]
         case syntax.Join(mode="left", left=left, within=None):
-            new_key = shapes[name].rekeyed
-            if new_key is None:
-                return _keeps_null(topology, kinds, shapes, left.name.text)
-            there = {column.name for column in shapes[left.name.text].schema.key}
-            return None if all(never_null(item.expr, there) for item in new_key[1]) else operation
+            if shape.rekeyed is None:
+                return known[left.name.text]
+            key = zip(shapes[left.name.text].schema.key, known[left.name.text], strict=True)
+            there = {column.name for column, join in key if join is None}
+            return [None if never_null(item.expr, there) else operation for item in shape.rekeyed[1]]
+        case syntax.Distinct(by=()):
+            return [None] * len(shape.schema.key)  # it drops them
         case syntax.Filter() | syntax.Map() | syntax.Explode() | syntax.Merge() | syntax.Distinct():
-            found = (_keeps_null(topology, kinds, shapes, one.name.text) for one in operation.inputs)
-            return next(filter(None, found), None)
+            joins = zip(*(known[read.name.text] for read in operation.inputs), strict=True)
+            return [next(filter(None, one), None) for one in joins]
         case _:
-            return None
+            return [None] * len(shape.schema.key)
