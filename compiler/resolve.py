@@ -89,8 +89,8 @@ def _functions(
     nodes: dict[str, Declaration],
     constants: tuple[syntax.ConstantDecl, ...],
     findings: list[Finding],
-) -> tuple[syntax.FunctionDecl, ...]:
-    """The functions, each once. None has the name of a node or of a constant."""
+) -> dict[str, syntax.FunctionDecl]:
+    """The functions by name, each once. None has the name of a node or of a constant."""
     others = {**{name: node.name for name, node in nodes.items()}, **{one.name.text: one.name for one in constants}}
     known: dict[str, syntax.FunctionDecl] = {}
     for function in file.statements:
@@ -99,7 +99,7 @@ def _functions(
             other = earlier if earlier is not function.name else others.get(function.name.text)
             if other is not None:
                 findings.append(_twice(*sorted((function.name, other), key=lambda name: -name.span.start)))
-    return tuple(known.values())
+    return known
 
 
 def _twice(name: syntax.Name, earlier: syntax.Name) -> Finding:

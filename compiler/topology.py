@@ -17,6 +17,8 @@ __all__ = ["Declaration", "Topology", "connect", "inputs_of"]
 
 Declaration = syntax.SourceDecl | syntax.DerivedDecl
 
+_NO_FUNCTIONS: Mapping[str, syntax.FunctionDecl] = {}
+
 
 @record
 class Topology:
@@ -25,7 +27,7 @@ class Topology:
     `nodes` holds the first declaration of every name, in the order of the file; `sinks` every sink statement, also of
     unknown nodes. `complete` is false if a statement, a name or an input is known to be missing: then the absence of
     something proves nothing. `unfinished` has the nodes whose statements are not finished. `options` are those of the
-    statement that names it. `constants` and `functions` have each constant and function once.
+    statement that names it. `constants` has each constant once, `functions` each function by its name.
     """
 
     name: str
@@ -36,7 +38,7 @@ class Topology:
     unfinished: frozenset[str] = frozenset()
     options: tuple[syntax.Option, ...] = ()
     constants: tuple[syntax.ConstantDecl, ...] = ()
-    functions: tuple[syntax.FunctionDecl, ...] = ()
+    functions: Mapping[str, syntax.FunctionDecl] = _NO_FUNCTIONS
 
     def lost(self, sink: syntax.SinkDecl) -> str | None:
         """Which lost records a sink writes, ``dropped`` or ``missed``; None if it writes a node.

@@ -27,7 +27,7 @@ from vsc.plan import (
     TableTableJoin,
     ToTable,
 )
-from vsc.plan.expressions import Expr, parts
+from vsc.plan.expressions import parts
 
 __all__ = ["dead_letters", "functions", "nodes", "sinks"]
 
@@ -60,8 +60,8 @@ def dead_letters(checked: CheckedTopology) -> tuple[Node, ...]:
 
 def functions(checked: CheckedTopology, nodes: Sequence[Node]) -> tuple[OwnFunction, ...]:
     """The functions of the user's that nodes call, in the order of the file."""
-    calls = {part.function for node in nodes for expr in _expressions(node, nodes) for part in parts(expr)
-             if isinstance(part, Call)}  # fmt: skip
+    declared = checked.topology.functions.values()
+    calls = _calls(nodes) if declared else ()
     return tuple(
         OwnFunction(
             function.name.text,
@@ -70,14 +70,19 @@ def functions(checked: CheckedTopology, nodes: Sequence[Node]) -> tuple[OwnFunct
             function.reference,
             function.vectorized,
         )
-        for function in checked.topology.functions
+        for function in declared
         if function.reference in calls
     )
 
 
-def _expressions(node: Node, nodes: Sequence[Node]) -> Iterator[Expr]:
-    schemas = tuple(one.schema for name in node.inputs for one in nodes if one.name == name)
-    return (expr for _, expr, _ in node.operation.expressions(schemas, node.schema))
+def _calls(nodes: Sequence[Node]) -> set[str]:
+    """What the expressions of nodes call."""
+    schemas = {node.name: node.schema for node in nodes}
+    placed = (
+        one for node in nodes
+        for one in node.operation.expressions(tuple(schemas[name] for name in node.inputs), node.schema)
+    )  # fmt: skip
+    return {part.function for _, expr, _ in placed for part in parts(expr) if isinstance(part, Call)}
 
 
 def _written(checked: CheckedTopology, sink: syntax.SinkDecl) -> str:

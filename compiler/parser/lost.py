@@ -17,6 +17,8 @@ _DECLARATION = re.compile(
 )
 
 _KINDS = ("stream", "table", "global")
+_OTHERS = ("sink", "topology", "let", "function", "include")
+"""The first words of statements, by whether they declare a node."""
 _LONGEST_HEAD = 8  # the words before the name in ``create or replace table if not exists``, and it
 
 
@@ -28,7 +30,7 @@ def declared_names(tokens: Tokens, broken: Iterable[tuple[int, int]]) -> tuple[s
     """
     names = [_name(match[1], match.start(1)) for match in _DECLARATION.finditer(tokens.text)]
     for first, after in broken:
-        if tokens.word(first) in ("sink", "topology", "let", "function", "include"):
+        if tokens.word(first) in _OTHERS:
             continue
         for index in range(first, min(after, first + _LONGEST_HEAD)):
             word = tokens.word(index)
@@ -53,7 +55,7 @@ def begun_names(tokens: Tokens, broken: Iterable[tuple[int, int]]) -> tuple[str,
         words = [tokens.word(index) for index in range(first, after) if tokens.word(index) != ";"]
         if words[:1] == ["global"]:
             del words[0]
-        if words[:1] in (["sink"], ["topology"], ["let"], ["function"], ["include"]):
+        if words and words[0] in _OTHERS:
             continue
         if words[1:2] in (["="], ["("]) and words[0] in _KINDS:  # it lacks its name
             names.append("")

@@ -15,8 +15,7 @@ __all__ = ["check_constants"]
 def check_constants(topology: Topology) -> tuple[Finding, ...]:
     """What is wrong with the values of constants."""
     findings: list[Finding] = []
-    functions = {function.name.text: function for function in topology.functions}
-    scope = replace(CONSTANTS, doubt=findings.append, functions=functions)
+    scope = replace(CONSTANTS, doubt=findings.append, functions=topology.functions)
     for constant in topology.constants:
         findings += type_expression(constant.value, scope).findings
     return tuple(findings)

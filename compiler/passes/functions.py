@@ -11,16 +11,17 @@ from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.passes.columns import equal_names
 from vsc.compiler.topology import Topology
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
+from vsc.plan.parts import MODULE
 
 __all__ = ["check_functions"]
 
-_REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
+_REFERENCE = re.compile(rf"{MODULE.pattern}:[A-Za-z_]\w*", re.ASCII)
 _TAKEN = {*FUNCTIONS, *AGGREGATES, "try_cast"}
 
 
 def check_functions(topology: Topology) -> tuple[Finding, ...]:
     """What is wrong with the functions of a topology, used or not."""
-    return tuple(finding for function in topology.functions for finding in _problems(function))
+    return tuple(finding for function in topology.functions.values() for finding in _problems(function))
 
 
 def _problems(function: syntax.FunctionDecl) -> Iterator[Finding]:

@@ -38,8 +38,7 @@ def check_schemas(
 ) -> tuple[Shapes, tuple[Finding, ...]]:
     """The shape of every node of `order` that has one, and what is wrong with columns, keys and expressions."""
     findings: list[Finding] = []
-    functions = {function.name.text: function for function in topology.functions}
-    known = Known(source, kinds, windows, {}, findings.append, functions)
+    known = Known(source, kinds, windows, {}, findings.append, topology.functions)
     for name in order:
         declaration = topology.nodes[name]
         if isinstance(declaration, syntax.SourceDecl):

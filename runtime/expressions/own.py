@@ -146,7 +146,9 @@ def on_arrays(call: Call, arrays: Sequence[pa.Array], rows: int) -> pa.Array:
         found = found.combine_chunks()
     help = f"return a pyarrow array of {wanted}, with a value for each row"
     if not isinstance(found, pa.Array):
-        raise FunctionError(f"'{call.function}' returned {_kind(found)} for {rows} rows, not an array", help)
+        raise FunctionError(
+            f"'{call.function}' returned a value of type {type(found).__name__} for {rows} rows, not an array", help
+        )
     if found.type != wanted:
         raise FunctionError(f"'{call.function}' returned an array of {found.type}, not of {wanted}", help)
     if len(found) != rows:
@@ -166,10 +168,6 @@ def _of(call: Call) -> Callable[..., Any]:
             f"'{call.function}' is called, of a module that is not allowed", f"use --functions {module}"
         )
     return found
-
-
-def _kind(value: object) -> str:
-    return f"a value of type {type(value).__name__}"
 
 
 def _raised(error: BaseException) -> str:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
+from vsc.plan.parts import MODULE
 from vsc.runtime.errors import ConfigurationError, ExpressionError
 from vsc.runtime.records import Origin
 from vsc.runtime.values import brief
 
 __all__ = ["NodeFailure", "RunOptions", "expression_error", "module_names"]
-
-
-_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ class RunOptions:
 def module_names(given: object) -> tuple[str, ...]:
     """The modules that `functions` names. Raises ConfigurationError for anything but a list of names."""
     names = tuple(given) if isinstance(given, Sequence | Set) and not isinstance(given, str | bytes) else None
-    if names is None or not all(isinstance(one, str) and _MODULE.fullmatch(one) for one in names):
+    if names is None or not all(isinstance(one, str) and MODULE.fullmatch(one) for one in names):
         help = "give a list of names, as in ['scoring.rules']"
         raise ConfigurationError(f"`functions` are the names of modules, not {brief(given)}", help)
     return names

@@ -77,7 +77,7 @@ def _before(name: str, nodes: Nodes) -> str | None:
 
 def _from_sources(plan: Plan) -> list[list[str]]:
     """The nodes whose records can wait in each stage: those that come from stage 0."""
-    return [[one.node for one in stage.inputs if one.node in plan.stages[0].nodes] for stage in plan.stages]
+    return [[entering.node for entering in plan.from_first(stage)] for stage in plan.stages]
 
 
 def _sinks_stay(old: Plan, new: Plan, nodes: Nodes) -> bool:

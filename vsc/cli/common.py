@@ -14,6 +14,7 @@ from contextlib import suppress
 from vsc.cli.errors import UsageError
 from vsc.cli.problems import Problem, discard, tell
 from vsc.compiler import files
+from vsc.plan.parts import MODULE
 
 __all__ = [
     "STDIN",
@@ -33,8 +34,6 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _EXAMPLE = "as in --var brokers=localhost:9092"
 
 STDIN = "<stdin>"
@@ -76,7 +75,7 @@ def allowed_modules(args: argparse.Namespace) -> tuple[str, ...]:
     """The modules that ``--functions`` gives, each once. Raises `UsageError`."""
     found = [name.strip() for given in args.functions for name in given.split(",")]
     for name in found:
-        if not _MODULE.fullmatch(name):
+        if not MODULE.fullmatch(name):
             raise UsageError(
                 f"--functions takes names of modules: `{name}` is not one", "as in --functions scoring.rules"
             )

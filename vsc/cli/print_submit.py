@@ -47,7 +47,7 @@ query = vsc.start(
 query.awaitTermination()
 spark.stop()
 '''
-_FILES, _PYTHON_FILES = "spark.files", PYTHON_FILES
+_FILES = "spark.files"
 _PACKAGES, _PYTHON, _DRIVERS_PYTHON = "spark.jars.packages", "spark.pyspark.python", "spark.pyspark.driver.python"
 
 
@@ -126,7 +126,7 @@ def _command(args: argparse.Namespace, job: Run, options: SparkOptions, folder: 
         python = os.environ.get("PYSPARK_PYTHON") or sys.executable
         settings = {_PYTHON: python, _DRIVERS_PYTHON: sys.executable, **settings}
     settings[_FILES] = ",".join(filter(None, [settings.get(_FILES), str(folder / "plan.json")]))
-    settings[_PYTHON_FILES] = ",".join(filter(None, [settings.get(_PYTHON_FILES), str(folder / "vsc.zip")]))
+    settings[PYTHON_FILES] = ",".join(filter(None, [settings.get(PYTHON_FILES), str(folder / "vsc.zip")]))
     settings[_PACKAGES] = ",".join(filter(None, [*options.packages, settings.get(_PACKAGES)]))
     names = {one.key: one.name for one in OPTIONS} | {DEPLOY_MODE: "--deploy-mode", _PACKAGES: "--packages"}
     yield ["spark-submit", "--master", options.master]

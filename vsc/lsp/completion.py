@@ -143,7 +143,7 @@ class _Completer:
                     yield from (_column(field.name, str(field.type)) for field in column.type.fields)
 
     def _functions(self) -> Iterator[CompletionItem]:
-        for own in self.document.known.survey.topology.functions:
+        for own in self.document.known.survey.topology.functions.values():
             name, form = named(own.name.text), self.document.known.source.slice(own.span)
             yield CompletionItem(own.name.text, kind=CompletionItemKind.Function, detail=form, insert_text=f"{name}(")
         yield from map(_function, FUNCTIONS.values())

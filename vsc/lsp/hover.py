@@ -63,9 +63,9 @@ def _of_symbol(document: Document, symbol: Symbol) -> str | None:
 def _declared(document: Document, name: str) -> str | None:
     """The declaration of a constant or a function, which never have the same name."""
     topology = document.known.survey.topology
-    spans = [one.span for one in topology.constants if one.name.text == name]
-    spans += [one.span for one in topology.functions if one.name.text == name]
-    return f"```vdsl\n{document.known.source.slice(spans[0])}\n```" if spans else None
+    constants = {one.name.text: one for one in topology.constants}
+    declared = topology.functions.get(name) or constants.get(name)
+    return None if declared is None else f"```vdsl\n{document.known.source.slice(declared.span)}\n```"
 
 
 def column_of(document: Document, symbol: Symbol) -> Column | None:

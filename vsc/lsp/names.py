@@ -44,7 +44,7 @@ class _Finder:
 
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
-        self._functions = {one.name.text for one in survey.topology.functions}
+        self._functions = survey.topology.functions
         self.found: list[Occurrence] = []
         self.links: list[tuple[Symbol, Symbol]] = []
         self.calls: list[tuple[Span, str]] = []

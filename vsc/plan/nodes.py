@@ -155,6 +155,10 @@ class Plan:
         """The nodes whose records `stage` gives to sinks and observers."""
         return frozenset((*stage.emits, *(node.name for node in self.dead_letters)))
 
+    def from_first(self, stage: Stage) -> tuple[StageInput, ...]:
+        """The inputs of a later stage that come from the first one: their records can wait there for other sources."""
+        return tuple(entering for entering in stage.inputs if entering.node in self.stages[0].nodes)
+
     def node(self, name: str) -> Node:
         """The node called `name`. Raises KeyError if no node has that name."""
         for node in self.nodes:

@@ -12,9 +12,12 @@ from vsc.plan.record import record
 from vsc.plan.types import DataType, quoted_name
 
 __all__ = [
-    "VALID_FROM", "VALID_TO", "Column", "Connector", "Item", "OwnFunction", "Schema", "Status", "Store", "column_list",
+    "MODULE", "VALID_FROM", "VALID_TO", "Column", "Connector", "Item", "OwnFunction", "Schema", "Status", "Store",
+    "column_list",
 ]  # fmt: skip
 
+MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+"""The name of a module of Python."""
 _COLUMN = re.compile(r"`((?:[^`]|``)+)`|([^`,\s]+)")
 
 VALID_FROM, VALID_TO = "valid_from", "valid_to"

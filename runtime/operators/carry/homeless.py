@@ -18,17 +18,21 @@ __all__ = ["homeless"]
 def homeless(old: Plan, new: Plan, nodes: Nodes, ways: frozenset[tuple[int, str]]) -> frozenset[str]:
     """The nodes of the old plan of which no record may wait. `ways`: the inputs of stages of the new plan, as stage and
     node, to which the waiting records of their predecessors go."""
-    waits = {name for stage in old.stages[1:] for name in _entering(old, stage)}
-    again = {name: _again(old, nodes, name) for name in waits}
-    gone = {name for name in waits if again[name] and name not in nodes.successors}
+    again: dict[str, set[str]] = {}
+    for stage in old.stages[1:]:
+        for entering in old.from_first(stage):
+            reached = map(nodes.successors.get, _reached(old, stage, entering.node))
+            again.setdefault(entering.node, set()).update(node.name for node in reached if node is not None)
+    gone = {name for name in again if again[name] and name not in nodes.successors}
     return frozenset(gone.union(*(_passed_by(new, nodes, stage, ways, again) for stage in new.stages[1:])))
 
 
 def _passed_by(
     new: Plan, nodes: Nodes, stage: Stage, ways: frozenset[tuple[int, str]], again: dict[str, set[str]]
 ) -> Iterator[str]:
-    """The nodes of the old plan whose waiting records an input of a new stage lacks."""
-    for name in _entering(new, stage):
+    """The nodes of the old plan whose waiting records an input of a new stage lacks. `again`: by such a node, what is
+    still there of all that its records go to."""
+    for name in (entering.node for entering in new.from_first(stage)):
         if (stage.id, name) in ways:
             continue
         reached = _reached(new, stage, name)
@@ -36,17 +40,6 @@ def _passed_by(
             before = nodes.pairs.get(above)
             if before is not None and again.get(before.name, set()) & reached:
                 yield before.name
-
-
-def _entering(plan: Plan, stage: Stage) -> list[str]:
-    """The nodes of the first stage that a stage reads."""
-    return [entering.node for entering in stage.inputs if entering.node in plan.stages[0].nodes]
-
-
-def _again(old: Plan, nodes: Nodes, name: str) -> set[str]:
-    """What is still there of all that waiting records of a node go to."""
-    found = set[str]().union(*(_reached(old, stage, name) for stage in old.stages[1:] if name in _entering(old, stage)))
-    return {nodes.successors[one].name for one in found if one in nodes.successors}
 
 
 def _reached(plan: Plan, stage: Stage, name: str) -> set[str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -91,7 +92,12 @@ class CarriedWaiting:
             if node in new.sources
         }  # fmt: skip
         self._steps = list(self._of_steps())
-        self._homeless = homeless(old, new, self._nodes, frozenset((way.new_stage, way.new_port) for way in self._ways))
+
+    @cached_property
+    def _homeless(self) -> frozenset[str]:
+        """Of which old nodes no record may wait."""
+        ways = frozenset((way.new_stage, way.new_port) for way in self._ways)
+        return homeless(self._old, self._new, self._nodes, ways)
 
     def tell(self, told: Told, kv: OrderedKV) -> None:
         """Adds the waiting records of an old stage and partition to its report."""
@@ -205,9 +211,9 @@ class CarriedWaiting:
 
     def _into(self, stage: Stage) -> Iterator[_Way]:
         near = nearest(self._old, stage, self._nodes)
-        for entering in stage.inputs:
+        for entering in self._new.from_first(stage):
             before = self._nodes.pairs.get(entering.node)
-            if before is None or entering.node not in self._new.stages[0].nodes:
+            if before is None:
                 continue
             of = next((number for number in near if before.name in dict(self._entering(number))), None)
             node = self._new.node(entering.node)
@@ -240,5 +246,4 @@ class CarriedWaiting:
 
     def _entering(self, stage: int) -> list[tuple[str, bool]]:
         """The nodes whose records can wait in an old stage, and whether every partition gets all of them."""
-        first = self._old.stages[0].nodes
-        return [(one.node, one.broadcast) for one in self._old.stages[stage].inputs if one.node in first]
+        return [(one.node, one.broadcast) for one in self._old.from_first(self._old.stages[stage])]

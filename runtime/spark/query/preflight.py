@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.expressions.own import check_allowed
+from vsc.runtime.expressions import check_allowed
 from vsc.runtime.spark.base.job import Run, idle_ms, is_bounded, spark_trigger
 from vsc.runtime.spark.base.options import resolve_plan
 from vsc.runtime.spark.connectors.registry import check_connectors, reach

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from vsc.changes import Change, compare
 from vsc.plan import Plan
 from vsc.runtime.errors import CheckpointError, UpgradeError
-from vsc.runtime.expressions.own import check_allowed
+from vsc.runtime.expressions import check_allowed
 from vsc.runtime.spark.base.checksummed import LocalFiles, ReadableFiles, epochs_in
 from vsc.runtime.spark.base.folders import unwritable
 from vsc.runtime.spark.base.hadoop import Files, default_is_local, is_local, local_path

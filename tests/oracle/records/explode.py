@@ -32,8 +32,8 @@ class Explode:
         except NodeFailure as failure:
             self._context.failed(failure)
             return
-        for row in enumerate(elements or ()):
-            result = [*value, None, None][: max(len(value), *(place + 1 for place in self._places))]
-            for place, part in zip(self._places, row[-len(self._places) :], strict=True):
-                result[place] = part
-            self._forward(key, tuple(result), time)
+        for position, element in enumerate(elements or ()):
+            columns = dict(enumerate(value))
+            given = (position, element) if len(self._places) == 2 else (element,)
+            columns.update(zip(self._places, given, strict=True))
+            self._forward(key, tuple(columns[place] for place in range(len(columns))), time)

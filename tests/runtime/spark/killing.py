@@ -6,24 +6,27 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from vsc.cli import main
 from vsc.runtime.spark.base.hadoop import Files
 
 
-def _kill_after(method: str, name: str) -> None:
+def killing(point: str, kill: Callable[[], None]) -> tuple[str, Callable[..., Any]]:
+    """The method of `Files` at a point, ``METHOD:NAME``, and one in its place that kills behind it."""
+    method, _, name = point.partition(":")
     done = getattr(Files, method)
 
-    def killing(files: Files, *names: Any) -> Any:
+    def ended(files: Files, *names: Any) -> Any:
         found = done(files, *names)
         if name in names:
-            os.kill(os.getpid(), signal.SIGKILL)
+            kill()
         return found
 
-    setattr(Files, method, killing)
+    return method, ended
 
 
 if __name__ == "__main__":
-    _kill_after(*sys.argv[1].split(":"))
+    setattr(Files, *killing(sys.argv[1], lambda: os.kill(os.getpid(), signal.SIGKILL)))
     sys.exit(main(sys.argv[2:]))

@@ -83,10 +83,9 @@ class LakeSink(TableSink):
         if not self.is_new(epoch) or not rows().count:
             return
         # By their places: a table's own names may be anything.
-        names = [*map(place, range(len(self._columns)))]
-        if self._upsert:
-            names.insert(len(names) - self._timestamp, CHANGE)
-            names += [] if self._timestamp else [AT]
+        own = len(self._columns) - self._timestamp
+        time = [place(own)] if self._timestamp else [AT] if self._upsert else []
+        names = [*map(place, range(own)), *([CHANGE] if self._upsert else []), *time]
         frame = output.rows(self.id, self._node, self._timestamp, changes=self._upsert).toDF(*names)
         for attempt in range(_ATTEMPTS):
             try:

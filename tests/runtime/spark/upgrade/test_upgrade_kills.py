@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
+from tests.runtime.spark.killing import killing
 from tests.runtime.spark.support import compiled, parquet_rows, run_once
 from tools.kept_checkpoint import FILES, TOPOLOGY, half_run
 from vsc.runtime.errors import CheckpointError
@@ -72,17 +73,12 @@ def some_run(group: int) -> bool:
 
 def killed_here(job: Upgrade, spark: SparkSession, point: str) -> None:
     """Upgrades in this session, and is killed at the point."""
-    method, _, name = point.partition(":")
-    done = getattr(Files, method)
 
-    def killing(files: Files, *names: Any) -> Any:
-        found = done(files, *names)
-        if name in names:
-            raise Killed
-        return found
+    def kill() -> None:
+        raise Killed
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Files, method, killing)
+        patch.setattr(Files, *killing(point, kill))
         upgrade(prepare(job), spark, lambda _: None)
 
 
