@@ -402,13 +402,14 @@ class Filter(Facts):
 
 @record
 class Map(Facts):
-    """``map X select ITEMS [MATERIALIZE]``."""
+    """``map X select ITEMS [timestamp EXPR] [MATERIALIZE]``."""
 
     word = "map"
     row_by_row = keeps_windows = True
 
     input: Input
     items: tuple[Item, ...]
+    timestamp: Expression | None
     materialize: MaterializeClause | None
     span: Span
 

@@ -38,6 +38,7 @@ class Dropped(StrEnum):
     """Why a record was dropped.
 
     ``in_the_future``: an event time further ahead of the run's clock than the source's ``max_ahead``;
+    ``ahead_of_record``: a `map` gave a record an event time after its own;
     ``expired``: refused by the store's grace; ``no_value``: a stream record without a value reached an operator that
     needs one (D14); ``null_join_key``: part of the key that a join, a `rekey` or a `group by` computed is null;
     ``out_of_order``: a change of a versioned table that is not its key's newest reached an operator that uses only the
@@ -49,6 +50,7 @@ class Dropped(StrEnum):
     NULL_TIMESTAMP = "null_timestamp"
     NEGATIVE_TIMESTAMP = "negative_timestamp"
     IN_THE_FUTURE = "in_the_future"
+    AHEAD_OF_RECORD = "ahead_of_record"
     UNREADABLE = "unreadable"
     EXPIRED = "expired"
     NO_VALUE = "no_value"

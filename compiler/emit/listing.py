@@ -102,8 +102,9 @@ def _operation(node: Node) -> Iterator[tuple[str, str]]:
                 yield "delete", f"when {_one_line(delete_when.text)}"
         case Filter(predicate=predicate):
             yield "filter", f"{inputs[0]} where {_one_line(predicate.text)}"
-        case Map(items=items):
-            yield "map", f"{inputs[0]} select {_items(items)}"
+        case Map(items=items, timestamp=timestamp):
+            time = "" if timestamp is None else f" timestamp {_one_line(timestamp.text)}"
+            yield "map", f"{inputs[0]} select {_items(items)}{time}"
         case Rekey(items=items):
             yield "rekey", f"{inputs[0]} by {_items(items)}"
         case Explode(item=Item(text=text)) as operation:

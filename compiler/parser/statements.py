@@ -304,9 +304,10 @@ class StatementBuilder(ExpressionBuilder):
         return syntax.Filter(input, predicate, clause, span)
 
     def _on_map(
-        self, span: Span, input: syntax.Input, items: tuple[syntax.Item, ...], clause: syntax.MaterializeClause | None
-    ) -> syntax.Map:
-        return syntax.Map(input, items, clause, span)
+        self, span: Span, input: syntax.Input, items: tuple[syntax.Item, ...], timestamp: syntax.Expression | None,
+        clause: syntax.MaterializeClause | None,
+    ) -> syntax.Map:  # fmt: skip
+        return syntax.Map(input, items, timestamp, clause, span)
 
     def _on_explode(
         self, span: Span, input: syntax.Input, expression: syntax.Expression, alias: syntax.Name

@@ -170,9 +170,10 @@ def _declared(topology: Topology, read: syntax.Input, kind: Kind) -> Label:
 def _misplaced_clauses(kinds: Kinds, operation: syntax.Operation) -> list[Finding]:
     match operation:
         case syntax.Filter(input=read, materialize=clause) | syntax.Map(input=read, materialize=clause):
-            if clause is not None and kinds[read.name.text] == "stream":
+            stream, time = kinds.get(read.name.text) == "stream", getattr(operation, "timestamp", None)
+            if clause is not None and stream:
                 return [_no_store(clause)]
-            return []
+            return [] if time is None or stream else [_no_time(time, read)]
         case syntax.Aggregate(input=read, window=window):
             if window is not None and kinds.get(read.name.text) == "table":
                 return [_no_window(window, read)]
@@ -248,6 +249,14 @@ def _no_store(clause: syntax.MaterializeClause) -> Finding:
     return _misplaced(
         clause.span, "a stream has no store to materialize",
         "remove the clause, or make a table of the stream: `to_table ... materialize ...`",
+    )  # fmt: skip
+
+
+def _no_time(time: syntax.Expression, read: syntax.Input) -> Finding:
+    name = read.name.text
+    return _misplaced(
+        time.span, f"`{name}` is a table: its rows are valid from the time of the change that brought them",
+        f"remove the `timestamp` clause, or write it where {code(named(name))} is made of a stream",
     )  # fmt: skip
 
 

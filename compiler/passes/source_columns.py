@@ -40,7 +40,7 @@ def source_shape(known: Known, decl: syntax.SourceDecl) -> ShapeResult:
     scope = Scope((ScopeInput(decl.name.text, 0, schema),), _NO_TIME_YET, doubt=known.doubt, functions=known.functions)
     timestamp = None
     if decl.timestamp is not None:
-        timestamp, wrong = _timestamp(known.source, decl.timestamp, scope)
+        timestamp, wrong = event_time(known.source, decl.timestamp, scope)
         findings.extend(wrong)
     deleted = None
     if decl.delete_when is not None:
@@ -51,7 +51,8 @@ def source_shape(known: Known, decl: syntax.SourceDecl) -> ShapeResult:
     return Shape(schema, condition=deleted, timestamp=timestamp, columns=columns), findings
 
 
-def _timestamp(source: SourceFile, expr: syntax.Expression, scope: Scope) -> tuple[Item | None, list[Finding]]:
+def event_time(source: SourceFile, expr: syntax.Expression, scope: Scope) -> tuple[Item | None, list[Finding]]:
+    """The expression of a `timestamp` clause (VSC402)."""
     typed = type_expression(expr, scope)
     if typed.expr is None:
         return None, list(typed.findings)

@@ -11,7 +11,7 @@ from tests.oracle import oracle
 from vsc.compiler import compile_topology
 from vsc.plan.keyless import nullable_keys
 
-MANY = 150
+MANY = 200
 
 
 def test_every_topology_compiles_and_all_of_the_language_comes_up() -> None:
@@ -28,9 +28,11 @@ def test_every_topology_compiles_and_all_of_the_language_comes_up() -> None:
             seen["versioned" if node.status and node.status.versioned else "unversioned"] += 1
             for clause in ("grace", "max_age", "strictly_before", "drop_older"):
                 seen[clause] += getattr(node.operation, clause, None) not in (None, False)
+            if node.operation.op == "map":
+                seen["another event time"] += node.operation.timestamp is not None
     rare = {name: count for name, count in seen.items() if count < 3}
     assert not rare
-    assert len(seen) == 18 + 8 + 2 + 2 + 5, sorted(seen)
+    assert len(seen) == 18 + 8 + 2 + 2 + 6, sorted(seen)
 
 
 def test_the_same_seed_gives_the_same() -> None:

@@ -99,6 +99,10 @@ class _Operations(Growing):
         else:
             items, key, value = self._items(scope_of(node), node.key)
         clause, history = self._own_clause(node)
+        if node.kind == "stream" and self.rng.random() < 0.2:
+            number = expression(self.rng, scope_of(node), "bigint")
+            times = ("event_time() - 3 ms", "date_trunc('second', event_time())", f"abs({number})", number)
+            clause = f" timestamp {self.rng.choice(times)}"
         self._add(node, node.kind, f"map {node.name} select {items}{clause}", key, value, window=node.window,
                   history=history, final=node.final)  # fmt: skip
 

@@ -103,7 +103,11 @@ class _Lineages:
 
     def _map(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
         (of,) = inputs
-        return self._computed(node, of, of.rows, operation.items, (of,))
+        if operation.timestamp is None:
+            return self._computed(node, of, of.rows, operation.items, (of,))
+        time = self._item(operation.timestamp, of.scope)
+        found = self._computed(node, of, self._terms.of("timed", of.rows, time), operation.items, (of,))
+        return Lineage(found.rows, time, found.key, found.columns, found.fresh)
 
     def _rekey(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
         (of,) = inputs

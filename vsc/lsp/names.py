@@ -96,7 +96,8 @@ class _Finder:
             case syntax.Aggregate():
                 key = self._keys(node, operation.group, scope)
                 self._select(node, operation.items, _Scope(inputs, key), {})
-            case syntax.Map(items=items, input=read):
+            case syntax.Map(items=items, input=read, timestamp=timestamp):
+                self._expressions(() if timestamp is None else (timestamp,), scope)
                 stars = {(read.alias or read.name).text: self._columns(read)[1]}
                 self._select(node, items, scope, stars, self._columns(read)[0])
             case _:

@@ -51,6 +51,7 @@ _LEFT_OUT: dict[type, frozenset[str]] = {
     nodes.StreamTableJoin: frozenset({"max_age", "strictly_before", "drop_older"}),
     nodes.StreamGlobalJoin: frozenset({"max_age"}),
     nodes.Explode: frozenset({"position"}),
+    nodes.Map: frozenset({"timestamp"}),
     nodes.Window: frozenset({"offset", "zone", "months"}),
 }
 _BY_TAG = {tag: cls for cls, (_, tag) in _TAGS.items()}

@@ -78,16 +78,21 @@ class Filter(Facts):
 
 @record
 class Map(Facts):
-    """Computes new value columns. The key is the input's; the node's schema may rename its columns."""
+    """Computes new value columns. The key is the input's; the node's schema may rename its columns.
+
+    `timestamp`: of a stream, the event time that a record with a value has from here on, in ms or a ``timestamp``; a
+    record for which that is null, negative or later than its own is dropped. None: it keeps its own.
+    """
 
     by_key = False
     reads = ("own",)
     row_by_row = True
     reads_all = False
-    of_first = ("items",)
+    of_first = ("items", "timestamp")
     fits = value_of_items
 
     items: tuple[Item, ...]
+    timestamp: Item | None = None
     op: Choice["map"] = "map"
 
 

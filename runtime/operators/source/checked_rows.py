@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Item, Node, Schema
-from vsc.plan.types import TIMESTAMP
 from vsc.runtime.errors import BadRowError
 from vsc.runtime.expressions import null_rows, true_rows
 from vsc.runtime.metrics import BadRow, Dropped
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation
+from vsc.runtime.operators.columns.times import event_times
 from vsc.runtime.operators.context import RunOptions, expression_error
 from vsc.runtime.operators.dead_letters import Losses, Lost, Message, json_rows
 from vsc.runtime.operators.source.rows import EventTimes, SourceRows
-from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.records import Mask
 from vsc.runtime.times import time_text
 
 __all__ = ["CheckedRows"]
@@ -79,7 +79,7 @@ class CheckedRows:
         else:
             own = null if rows.deleted is None or rows.record_time is None else rows.deleted
             computed = self._computed(timestamp, ~own)  # the clause cannot read `times`
-            self.times, null = _milliseconds(computed.columns[0], timestamp.expr.type == TIMESTAMP)
+            self.times, null = event_times(computed.columns[0], timestamp.expr.type)
             if rows.record_time is not None:
                 self.times, null = np.where(own, rows.record_time, self.times), null & ~own
             null = null[self._kept(computed)]
@@ -157,11 +157,3 @@ class CheckedRows:
             gone = self.rows.deleted[bad].tolist()
             value = [None if deleted else text for text, deleted in zip(value, gone, strict=True)]
         return key, value
-
-
-def _milliseconds(column: pa.Array, is_timestamp: bool) -> tuple[Int64s, Mask]:
-    """Event times in ms (a timestamp is floored), and where the time is missing."""
-    null: Mask = column.is_null().to_numpy(zero_copy_only=False)
-    numbers = column.view(pa.int64()) if is_timestamp else column.cast(pa.int64())
-    times: Int64s = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-    return (np.floor_divide(times, 1000) if is_timestamp else times), null

@@ -55,9 +55,10 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             before = parts.schema(node)
             holds = condition(node.owner, predicate, [before])
             return filter.StreamFilter(holds, len(before.value), parts.context, forward).process
-        case Map(items):
-            values = expressions.items(node.owner, items, [parts.schema(node)])
-            return map.StreamMap(values, parts.context, forward).process
+        case Map(items, time):
+            values = expressions.items(node.owner, [*items, *([] if time is None else [time])], [parts.schema(node)])
+            timed = None if time is None else 1000 if str(time.expr.type) == "timestamp" else 1
+            return map.StreamMap(node.owner, values, timed, parts.context, forward).process
         case Rekey(items):
             before = parts.schema(node)
             key = expressions.items(node.owner, items, [before])

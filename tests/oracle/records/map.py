@@ -6,17 +6,23 @@ from tests.oracle.records.consumer import ChangeConsumer, RecordConsumer
 from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import NodeFailure, Row, Values
 from tests.oracle.records.put import TablePut
+from vsc.runtime.metrics import Dropped
 
 __all__ = ["StreamMap", "TableMap"]
 
 
 class StreamMap:
-    """Computes the value columns; a record without value goes on without one (D14)."""
+    """Computes the value columns; a record without value goes on without one (D14).
 
-    __slots__ = ("_context", "_forward", "_values")
+    `timed`: the unit of the event time that the last of `values` is, in parts of a ms; None: it computes none.
+    """
 
-    def __init__(self, values: Values, context: Context, forward: RecordConsumer) -> None:
+    __slots__ = ("_context", "_forward", "_name", "_timed", "_values")
+
+    def __init__(self, name: str, values: Values, timed: int | None, context: Context, forward: RecordConsumer) -> None:
+        self._name = name
         self._values = values
+        self._timed = timed
         self._context = context
         self._forward = forward
 
@@ -28,6 +34,17 @@ class StreamMap:
             except NodeFailure as failure:
                 self._context.failed(failure)
                 return
+            if self._timed is not None:
+                *kept, given = value
+                value, own = tuple(kept), time
+                if given is None:
+                    self._context.dropped(self._name, Dropped.NULL_TIMESTAMP)
+                    return
+                time = given // self._timed
+                if time < 0 or time > own:
+                    why = Dropped.NEGATIVE_TIMESTAMP if time < 0 else Dropped.AHEAD_OF_RECORD
+                    self._context.dropped(self._name, why)
+                    return
         self._forward(key, value, time)
 
 
