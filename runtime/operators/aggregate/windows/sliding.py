@@ -128,7 +128,7 @@ class SlidingColumns(MovingWindows):
         if self._olds:
             before = self._result(new.kb, start, start + self._size, group)
         group = group.copy()
-        self._add(new, start, group, before, False)
+        self._add(new, start, group, before)
         new.joined.append((number, group))
 
     def _create(self, new: _Arrival, start: int, kept: Kept | None) -> None:
@@ -136,21 +136,21 @@ class SlidingColumns(MovingWindows):
         if start + self._size < new.close_time:
             new.late += 1
             return
-        if start in new.created and self._entries:
+        before = None
+        if start in new.created:
             # The window that ends at the record may be the one that begins right after the previous record: Kafka makes
             # and sends it twice.
-            self._state.clear(self._scope(new.kb, start))
-        before = None
+            if self._olds:
+                before = self._result(new.kb, start, start + self._size, new.created[start])
+            if self._entries:
+                self._state.clear(self._scope(new.kb, start))
         if kept is None:
             group = self._calls.empty()
         else:
             group = kept[0].copy()
             self._put_entries(new.kb, start, kept[1])
-            if self._results.asked and not self._final:
-                # Kafka sends what the window began with as its old row.
-                before = self._result(new.kb, start, start + self._size, kept[0])
         group.time = new.at.time
-        self._add(new, start, group, before, True)
+        self._add(new, start, group, before)
         new.created[start] = group
 
     def _right_of_previous(self, new: _Arrival, key: KeyWindows, low: int, high: int) -> None:
@@ -170,17 +170,17 @@ class SlidingColumns(MovingWindows):
         self._put_entries(new.kb, start, entries)
         new.created[start] = group
         if not self._final:
-            self._send(new.kb, start, group, None, False)
+            self._send(new.kb, start, group, None)
 
-    def _add(self, new: _Arrival, start: int, group: Group, before: Result | None, fresh: bool) -> None:
+    def _add(self, new: _Arrival, start: int, group: Group, before: Result | None) -> None:
         self._calls.add(group, new.args, new.at, self._kv, self._scope(new.kb, start))
         group.time = max(group.time, new.at.time)
         if not self._final:
-            self._send(new.kb, start, group, before, fresh)
+            self._send(new.kb, start, group, before)
 
-    def _send(self, kb: bytes, start: int, group: Group, before: Result | None, sure: bool) -> None:
+    def _send(self, kb: bytes, start: int, group: Group, before: Result | None) -> None:
         end = start + self._size
-        self._sent.append((self._row, kb, start, end, self._result(kb, start, end, group), before, sure, group.time))
+        self._sent.append((self._row, kb, start, end, self._result(kb, start, end, group), before, False, group.time))
 
     def _kept(self, kb: bytes, start: int, group: Group) -> Kept:
         if not self._entries:

@@ -101,7 +101,7 @@ class SlidingWindows(WindowedAggregate):
     def _join(self, new: _Arrival, start: int, group: Group) -> None:
         """Takes the record into a window that is there, if that is open."""
         if self._open(start):
-            self._add(new, start, group, self._before(new.key, start, group), fresh=False)
+            self._add(new, start, group, group)
 
     def _create(self, new: _Arrival, start: int, kept: Group | None) -> None:
         """A new window of what `kept` holds and the record, if it is open.
@@ -111,13 +111,7 @@ class SlidingWindows(WindowedAggregate):
         """
         if not self._open(start):
             return
-        group, before = Group(), None
-        if kept is not None:
-            group = kept
-            if self._results.asked and not self._final:
-                # Kafka sends what the window began with as its old row.
-                before = self._result(new.key, start, group, None).new
-        self._add(new, start, replace(group, time=new.member.time), before, fresh=True)
+        self._add(new, start, replace(kept or Group(), time=new.member.time), self._windows.get((new.key, start)))
 
     def _right_of_previous(self, new: _Arrival) -> None:
         """The window that begins right behind the record before this one, unless it is there."""
@@ -132,11 +126,12 @@ class SlidingWindows(WindowedAggregate):
             self._write(new.key, start, new.right)
             self._changed(new.key, start, new.right, None)
 
-    def _add(self, new: _Arrival, start: int, group: Group, before: Row | None, fresh: bool) -> None:
+    def _add(self, new: _Arrival, start: int, group: Group, known: Group | None) -> None:
+        before = self._before(new.key, start, known)
         group = self._calls.added(group, new.member)
         group = replace(group, time=max(group.time, new.member.time))
         self._write(new.key, start, group)
-        self._changed(new.key, start, group, before, sure=fresh)
+        self._changed(new.key, start, group, before)
 
     def _open(self, start: int) -> bool:
         """Whether a window takes records still; a record that it does not take is counted."""
