@@ -3,13 +3,15 @@
 A store is requested by a clause, or implied. A join, a `suppress` and an aggregate of a table read their table from the
 nearest store upstream; if there is none, the node where the table begins gets one. So does a join of two tables that
 change with one record (a table joined with itself), if the rows before its changes are needed: when one side changes,
-the other may have changed already, so they cannot be computed from the sides (D27). An aggregate and a global table
-always have a store.
+the other may have changed already, so they cannot be computed from the sides (D27). So does a `suppress` behind which
+`event_time()` is read, if the rows before are needed: it holds them without their times. An aggregate and a global
+table always have a store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
@@ -142,7 +144,8 @@ def _implied(topology: Topology, kinds: Kinds, clauses: Mapping[str, Clause]) ->
             stored.add(name)
         for read in _looked_into(declaration.operation, kinds):
             needs_before = kinds[name] == "table" and not _only_looked_up(declaration.operation, read)
-            stored.update(_stored_behind(topology, kinds, read.name.text, clauses, needs_before))
+            reads_time = _reads_event_time(declaration.operation)
+            stored.update(_stored_behind(topology, kinds, read.name.text, clauses, needs_before, reads_time))
     return frozenset(stored - clauses.keys())
 
 
@@ -168,12 +171,13 @@ def _only_looked_up(operation: syntax.Operation, read: syntax.Input) -> bool:
 
 
 def _stored_behind(
-    topology: Topology, kinds: Kinds, table: str, clauses: Mapping[str, Clause], before: bool
+    topology: Topology, kinds: Kinds, table: str, clauses: Mapping[str, Clause], before: bool, reads_time: bool
 ) -> set[str]:
     """The nodes from whose stores `table` is read: itself, or the nearest upstream that must have one.
 
     Filters, maps and `suppress` are computed from what they read. So is a join by primary key, whose inputs need stores
-    anyway; unless the rows `before` changes are needed, and its sides change together.
+    anyway. Unless the rows `before` changes are needed, and the sides of the join change together, or what is computed
+    from the `suppress` `reads_time`.
     """
     while table not in clauses:
         declaration = topology.nodes.get(table)
@@ -182,13 +186,27 @@ def _stored_behind(
         if isinstance(declaration, syntax.SourceDecl):
             break
         match declaration.operation:
+            case syntax.Suppress() if before and reads_time:
+                break
             case operation if operation.row_by_row or isinstance(operation, syntax.Suppress):
+                reads_time = reads_time or _reads_event_time(operation)
                 table = operation.inputs[0].name.text
             case syntax.Join(on=on) as join if not on:
                 return {table} if before and _change_together(topology, kinds, join) else set()
             case _:
                 break
     return {table}
+
+
+def _reads_event_time(part: object) -> bool:
+    match part:
+        case syntax.FunctionCall(name=name) if name.text == "event_time":
+            return True
+        case tuple():
+            return any(map(_reads_event_time, part))
+        case _ if is_dataclass(part):
+            return any(_reads_event_time(getattr(part, field.name)) for field in fields(part))
+    return False
 
 
 def _change_together(topology: Topology, kinds: Kinds, join: syntax.Join) -> bool:

@@ -59,8 +59,9 @@ class _GroupChanges(Step):
         """The groups of the rows before: failures and nulls were handled when these were the new rows."""
         if flow.old is None:
             return added.nowhere()
-        found = self._group.where((*flow.keys, *flow.old.values), flow.time, flow.old.present)
-        return NewKeys(flow.old.present & ~null_rows(found.columns, len(flow)), found.columns)
+        old = flow.old
+        found = self._group.where((*flow.keys, *old.values), old.time, old.present)
+        return NewKeys(old.present & ~null_rows(found.columns, len(flow)), found.columns)
 
     def _sent(
         self, flow: Flow, before: NewKeys, after: NewKeys, rows: Int64s, sides: tuple[Int64s, Int64s], place: Int64s

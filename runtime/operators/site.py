@@ -13,7 +13,7 @@ from vsc.runtime.expressions import null_rows
 from vsc.runtime.metrics import Dropped, Missed
 from vsc.runtime.operators.clock import InputClock, Timing, by_records
 from vsc.runtime.operators.columns.evaluation import Evaluation, Failed
-from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
+from vsc.runtime.operators.columns.flow import Flow, Old, blanked
 from vsc.runtime.operators.columns.keyspace import KeySpace, KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes
 from vsc.runtime.operators.dead_letters import Losses
@@ -194,10 +194,11 @@ class Site:
         self.lose(Dropped.OUT_OF_ORDER, flow, ~flow.latest, self.inputs[port])
         return flow.select(flow.latest)
 
-    def stored(self, changed: Flow, asked: Mask | None = None, old: bool = False) -> Flow:
+    def stored(self, changed: Flow, replaces: Mask | None = None, old: bool = False) -> Flow:
         """These changes, put into the node's store, if it has one; what the store refuses is dropped.
 
-        Where `asked` (None: everywhere) the store supplies the row before, if a reader needs it or if `old`.
+        The store supplies the row before, if a reader needs it or if `old`. `replaces`: the changes that have one, even
+        if the store has a row of the key; None: all.
         """
         store = self.table
         if store is None:
@@ -205,11 +206,8 @@ class Site:
         accepted = store.put(changed, self.moving(changed))
         self.lose(Dropped.EXPIRED, changed, ~accepted, self.node.schema)
         latest = store.latest(changed) if self.latest else None
-        if asked is None:
-            changed = replace(changed, old=store.before(changed) if self.old or old else None)
-        elif changed.old is not None and asked.any():
-            own, before = changed.old, store.before(changed)
-            rows = np.where(asked, np.arange(len(changed)), len(changed) + np.arange(len(changed)))
-            values = taken(stacked(before.values, own.values), rows)
-            changed = replace(changed, old=Old(np.where(asked, before.present, own.present), values))
-        return replace(changed, latest=latest).select(accepted)
+        before = store.before(changed) if self.old or old else None
+        if before is not None and replaces is not None:
+            present = before.present & replaces
+            before = Old(present, before.time, blanked(before.values, present))
+        return replace(changed, old=before, latest=latest).select(accepted)

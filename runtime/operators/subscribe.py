@@ -19,7 +19,7 @@ from vsc.runtime.operators.foreign_key_join import UNCHANGED, Instruction, no_ke
 from vsc.runtime.operators.new_keys import NewKeys
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.records import Mask
+from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.values import to_array, to_values
 
@@ -43,14 +43,15 @@ class _Subscribe(Step):
     def process(self, flow: Flow) -> Flow:
         """The subscriptions, those of one change in order; their values are what they carry."""
         flow = self._site.newest(flow, self._operation.versioned)
-        now, failed = self._of(flow, flow.present, flow.values)
+        now, failed = self._of(flow, flow.time, flow.present, flow.values)
         present = flow.present & self._site.kept(flow, failed)
         if failed:  # such a row counts as deleted
             flow = flow.with_rows(present, blanked(flow.values, present), flow.old)
         if flow.old is None:
             before = now.nowhere()
         else:
-            before, _ = self._of(flow, flow.old.present, flow.old.values)  # failures were handled as the new rows
+            old = flow.old
+            before, _ = self._of(flow, old.time, old.present, old.values)  # failures were handled as the new rows
         differ = now.there & before.there & ~now.same(before, self._keys)
         unchanged = np.where(self._unchanged(flow, now.there), UNCHANGED, 0)
         if self._operation.left:
@@ -74,9 +75,9 @@ class _Subscribe(Step):
         deleted = before.there & (differ | ~now.there)
         return self._sent(flow, (before, deleted, first), (NewKeys(now.there, columns), anything, second))
 
-    def _of(self, flow: Flow, present: Mask, values: Sequence[pa.Array]) -> tuple[NewKeys, Failed]:
+    def _of(self, flow: Flow, time: Int64s, present: Mask, values: Sequence[pa.Array]) -> tuple[NewKeys, Failed]:
         """The foreign keys of rows; none for a missing row, a null in the key, or a key that cannot be computed."""
-        found = self._foreign.where((*flow.keys, *values), flow.time, present)
+        found = self._foreign.where((*flow.keys, *values), time, present)
         return NewKeys(present & ~null_rows(found.columns, len(flow)), found.columns), found.failed
 
     def _unchanged(self, flow: Flow, asked: Mask) -> Mask:

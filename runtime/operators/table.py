@@ -12,12 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from vsc.runtime.operators.columns.flow import Flow, Old
+from vsc.runtime.operators.columns.flow import Flow, Old, blanked
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import Lookup, TableRows
+from vsc.runtime.records import Mask
 
-__all__ = ["Rows", "TableStep", "looked_up"]
+__all__ = ["Rows", "TableStep", "looked_up", "taken_back"]
 
 
 Rows = Callable[[tuple[pa.Array, ...], TableRows], TableRows]
@@ -38,12 +39,12 @@ class TableStep(Step):
         """The changes of this table for those of its input (or for a stream's records)."""
         found = self._rows(flow.keys, TableRows.of(flow.present, flow.time, flow.values))
         kept = self._site.kept(flow, found.failed)
-        flow, found = flow.select(kept), found.select(kept)
         changed = flow.with_rows(found.present, found.values)
         store, dedupe = self._site.table, self._dedupe
         if store is None:
-            changed = replace(changed, old=self._old(flow) if self._site.old or dedupe else None)
+            changed = taken_back(changed, kept, self._old(flow) if self._site.old or dedupe else None)
         else:
+            changed = changed.select(kept)
             needed = changed.select(store.needed(changed, self._site.moving(changed))) if dedupe else changed
             changed = self._site.stored(needed, old=dedupe)
         if not dedupe or changed.old is None:
@@ -51,11 +52,26 @@ class TableStep(Step):
         return changed.select(changed.present | changed.old.present)
 
     def _old(self, flow: Flow) -> Old | None:
-        """This table's function on the rows before the changes; failures were handled when these were the new rows."""
+        """This table's function on the rows before the changes; where it failed, there was no row (`taken_back`)."""
         if flow.old is None:
             return None
-        found = self._rows(flow.keys, TableRows.of(flow.old.present, flow.time, flow.old.values))
-        return Old(found.present, found.values)
+        found = self._rows(flow.keys, TableRows.of(flow.old.present, flow.old.time, flow.old.values))
+        return Old(found.present, flow.old.time, found.values)
+
+
+def taken_back(changed: Flow, kept: Mask, old: Old | None) -> Flow:
+    """The changes of a table without a store, given the rows before them and which of them are `kept`.
+
+    A change on which an expression has failed takes back the row before it: what is computed from the table has no way
+    to know that row later. None: nothing is computed from the rows before.
+    """
+    if old is None:
+        return changed.select(kept)
+    failed = ~kept & old.present
+    if failed.any():
+        present = changed.present & ~failed
+        changed = changed.with_rows(present, blanked(changed.values, present))
+    return replace(changed, old=old).select(kept | failed)
 
 
 def looked_up(rows_of: Callable[[Site, Any], Rows]) -> Callable[[Site, Any, bool], Lookup]:

@@ -18,8 +18,9 @@ from vsc.plan.nodes import TableTableJoin
 from vsc.runtime.operators.columns.flow import Flow, Old, blanked
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.table import taken_back
 from vsc.runtime.operators.tables.lookups import NO_RECORD, Lookup, TableRows, missing
-from vsc.runtime.records import Mask
+from vsc.runtime.records import Int64s, Mask
 
 __all__ = ["OPERATOR"]
 
@@ -34,9 +35,7 @@ def _pairs(site: Site, operation: TableTableJoin) -> Pairs:
     def rows(keys: tuple[pa.Array, ...], left: TableRows, right: TableRows) -> TableRows:
         """The result for each record, at the later of both rows' times; `failed` if a side's row could not be made."""
         there = {"inner": left.present & right.present, "left": left.present, "outer": left.present | right.present}
-        newest = np.where(
-            right.present, np.where(left.present, np.maximum(left.time, right.time), right.time), left.time
-        )
+        newest = np.where(left.present, _later(left.time, right), right.time)
         before = {**right.failed, **left.failed}
         missed = np.where(there[operation.mode], 0, np.where(left.present, NO_RECORD, left.missed)).astype(np.uint8)
         missed = missing(missed, before)
@@ -70,17 +69,18 @@ class _TableTableJoin(Step):
         flow, other = flow.select(sends), other.select(sends)
         result = self._pair(flow, TableRows.of(flow.present, flow.time, flow.values), other, is_left)
         kept = self._site.kept(flow, result.failed, schema)
-        flow, other, result = flow.select(kept), other.select(kept), result.select(kept)
-        old = None
-        if self._site.owes_old:
-            before = flow.old
-            if before is None:
-                nothing = np.zeros(len(flow), dtype=np.bool_)
-                before = Old(nothing, blanked(flow.values, nothing))
-            rows = self._pair(flow, TableRows.of(before.present, flow.time, before.values), other, is_left)
-            old = Old(rows.present, rows.values)
-        time = np.where(other.present, np.maximum(flow.time, other.time), flow.time)
-        return replace(flow, time=time, present=result.present, values=result.values, old=old, latest=None)
+        old = self._before(flow, other, is_left) if self._site.owes_old else None
+        changed = replace(flow, time=_later(flow.time, other), latest=None).with_rows(result.present, result.values)
+        return taken_back(changed, kept, old)
+
+    def _before(self, flow: Flow, other: TableRows, is_left: bool) -> Old:
+        """The results before the changes of a side."""
+        before = flow.old
+        if before is None:
+            nothing = np.zeros(len(flow), dtype=np.bool_)
+            before = Old(nothing, flow.time, blanked(flow.values, nothing))
+        rows = self._pair(flow, TableRows.of(before.present, before.time, before.values), other, is_left)
+        return Old(rows.present, _later(before.time, other), rows.values)
 
     def _pair(self, flow: Flow, own: TableRows, other: TableRows, is_left: bool) -> TableRows:
         return self._pairs(flow.keys, *((own, other) if is_left else (other, own)))
@@ -92,6 +92,11 @@ class _TableTableJoin(Step):
             return other.present
         known = other.present | flow.present
         return known if flow.old is None else known | flow.old.present
+
+
+def _later(own: Int64s, other: TableRows) -> Int64s:
+    """The times of results: the later of both sides', or the only one's."""
+    return np.where(other.present, np.maximum(own, other.time), own)
 
 
 def _look_up(site: Site, operation: TableTableJoin, as_of: bool) -> Lookup:

@@ -21,10 +21,16 @@ __all__ = ["Flow", "Old", "blanked", "chosen", "stacked", "taken"]
 
 @dataclass(frozen=True, slots=True)
 class Old:
-    """The newest rows before a table's changes; where `present` is False there was no row."""
+    """The newest rows before a table's changes, and their event times; where `present` is False there was no row."""
 
     present: Mask
+    time: Int64s
     values: tuple[pa.Array, ...]
+
+    def select(self, mask: Mask) -> Old:
+        """Those where `mask` is true."""
+        chosen = pa.array(mask)
+        return Old(self.present[mask], self.time[mask], tuple(column.filter(chosen) for column in self.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +67,10 @@ class Flow:
         if mask.all():
             return self
         chosen = pa.array(mask)
-        old = self.old
         return Flow(
             self.at.take(mask), self.key[mask], self.space, self.time[mask], self.present[mask],
             tuple(c.filter(chosen) for c in self.keys), tuple(c.filter(chosen) for c in self.values),
-            None if old is None else Old(old.present[mask], tuple(c.filter(chosen) for c in old.values)),
+            None if self.old is None else self.old.select(mask),
             None if self.latest is None else self.latest[mask],
             None if self.void is None else self.void[mask],
         )  # fmt: skip
@@ -100,7 +105,8 @@ class Flow:
         olds = [part.old for part in parts]
         if all(one is not None for one in olds):
             known = [one for one in olds if one is not None]
-            old = Old(arrays(one.present for one in known), columns(one.values for one in known))
+            present, time = arrays(one.present for one in known), arrays(one.time for one in known)
+            old = Old(present, time, columns(one.values for one in known))
         if any(part.latest is not None for part in parts):
             latest = arrays(np.ones(len(f), np.bool_) if f.latest is None else f.latest for f in parts)
         return Flow(

@@ -172,7 +172,8 @@ class Holding(Step):
         if not self._site.owes_old:
             return self._site.stored(sent)
         before = self._before(len(stored))[span]
-        return replace(sent, old=Old(before >= 0, self._known([row.before for row in stored]).take(before)))
+        rows_before = self._known([row.before for row in stored]).take(before)
+        return replace(sent, old=Old(before >= 0, sent.time, rows_before))  # its time is kept by stores alone
 
     def _released(self, timing: Timing) -> tuple[Int64s, Moments]:
         """The spans that end in the batch, in the order in which they come out, and when."""

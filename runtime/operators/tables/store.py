@@ -191,7 +191,8 @@ class VersionedColumns(TableColumns):
         known = self._known(*self._newest_of(flow), puts)
         at = known.timeline.newest(flow.key, came - 1)  # from its own number on, a change sees itself
         present = (at >= 0) & known.live[at] if len(known.live) else np.zeros(len(flow), dtype=np.bool_)
-        return Old(present, known.pool.take(np.where(present, at, -1)))
+        time = known.time[at] if len(known.time) else np.zeros(len(flow), dtype=np.int64)
+        return Old(present, time, known.pool.take(np.where(present, at, -1)))
 
     def latest(self, flow: Flow) -> Mask | None:
         came, puts = self._came()
@@ -310,8 +311,8 @@ class UnversionedColumns(TableColumns):
         return np.ones(len(flow), dtype=np.bool_)
 
     def before(self, flow: Flow) -> Old:
-        position, _, pool = self._found(flow, *self._came())
-        return Old(position >= 0, pool.take(position))
+        position, time, pool = self._found(flow, *self._came())
+        return Old(position >= 0, time, pool.take(position))
 
     def look_up(self, flow: Flow, as_of: bool, limit: Int64s | None) -> TableRows:
         """Always the newest row: the plan never looks up an unversioned store as of a time.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.oracle.records.consumer import ChangeConsumer, RecordConsumer
+from tests.oracle.records.consumer import Before, ChangeConsumer, RecordConsumer
 from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import NodeFailure, Row
 from tests.oracle.records.put import TablePut
@@ -59,16 +59,19 @@ class TableFilter:
         self._context = context
         self._forward = forward
 
-    def process(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Before | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
         try:
             if new is not None and not self._holds(key + new, None, time, None):
                 new = None
         except NodeFailure as failure:
             self._context.failed(failure)
+            before = self._before(key, old) if self._old and self._put is None else None
+            if before is not None:
+                self._forward(key, None, before, latest, time)
             return
         put = self._put
-        before = self._before(key, old, time) if self._old else None
+        before = self._before(key, old) if self._old else None
         if self._dedupe and new is None and before is None:
             return
         if put is None:
@@ -76,10 +79,10 @@ class TableFilter:
         else:
             put.process(key, new, before, time)
 
-    def _before(self, key: Row, old: Row | None, time: int) -> Row | None:
+    def _before(self, key: Row, old: Before | None) -> Before | None:
         if self._put is not None:
             return self._put.newest(key)
         try:
-            return old if old is not None and self._holds(key + old, None, time, None) else None
+            return old if old is not None and self._holds(key + old, None, old.time, None) else None
         except NodeFailure:
             return None  # it failed, and was dealt with, when it was the new row

@@ -62,11 +62,19 @@ def _table_table_join(
 ) -> tuple[Consumer, Consumer]:
     left, right = node.inputs
     send = forward if put is None else _kept(put, old)
-    pairs = pair(parts, node, operation)
+    owes_old, pairs = old and put is None, pair(parts, node, operation)
 
     def side(is_left: bool, versioned: bool, other: str) -> Consumer:
         return table_table_join.TableTableJoin(
-            node.name, operation.mode, is_left, versioned, asked(parts, node, other), pairs, old, parts.context, send
+            node.name,
+            operation.mode,
+            is_left,
+            versioned,
+            asked(parts, node, other),
+            pairs,
+            owes_old,
+            parts.context,
+            send,
         ).process
 
     return side(True, operation.left_versioned, right), side(False, operation.right_versioned, left)

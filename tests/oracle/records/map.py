@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.oracle.records.consumer import ChangeConsumer, RecordConsumer
+from tests.oracle.records.consumer import Before, ChangeConsumer, RecordConsumer
 from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import NodeFailure, Row, Values
 from tests.oracle.records.put import TablePut
@@ -62,22 +62,25 @@ class TableMap:
         self._context = context
         self._forward = forward
 
-    def process(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Before | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
         if new is not None:
             try:
                 new = self._values(key + new, None, time, None)
             except NodeFailure as failure:
                 self._context.failed(failure)
+                before = self._before(key, old) if self._old and self._put is None else None
+                if before is not None:
+                    self._forward(key, None, before, latest, time)
                 return
         put = self._put
         if put is not None:
             put.process(key, new, put.newest(key) if self._old else None, time)
         else:
-            self._forward(key, new, self._before(key, old, time) if self._old else None, latest, time)
+            self._forward(key, new, self._before(key, old) if self._old else None, latest, time)
 
-    def _before(self, key: Row, old: Row | None, time: int) -> Row | None:
+    def _before(self, key: Row, old: Before | None) -> Before | None:
         try:
-            return None if old is None else self._values(key + old, None, time, None)
+            return None if old is None else Before.of(self._values(key + old, None, old.time, None), old.time)
         except NodeFailure:
             return None  # it failed, and was dealt with, when it was the new row

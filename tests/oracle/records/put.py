@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.oracle.records.consumer import ChangeConsumer
+from tests.oracle.records.consumer import Before, ChangeConsumer
 from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import Row
 from tests.oracle.records.tables import TableStore
@@ -27,7 +27,7 @@ class TablePut:
         """Removes a row of an unversioned store and tells nobody: its key will not be asked for again."""
         self._put(key, None, 0)
 
-    def process(self, key: Row, new: Row | None, old: Row | None, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Before | None, time: int) -> None:
         """Writes `new`; `old` is what goes on as the change's old row."""
         outcome = self._put(key, new, time)
         if outcome == "expired":

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.oracle.records.consumer import ChangeConsumer, Put
+from tests.oracle.records.consumer import Before, ChangeConsumer, Put
 from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import Row
 from tests.oracle.records.order import rows_in_order
@@ -33,7 +33,7 @@ class Held(NamedTuple):
     place: int
     key: Row
     row: Row | None
-    before: Row | None
+    before: Before | None
     time: int
 
 
@@ -74,7 +74,7 @@ class Suppress:
     def __len__(self) -> int:
         return len(self._held)
 
-    def process(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Before | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
         known = self._held.get(key)
         if known is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from tests.oracle.records.consumer import ChangeConsumer
+from tests.oracle.records.consumer import Before, ChangeConsumer
 from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import NodeFailure, Row, Values
 from tests.oracle.records.getters import Getter
@@ -72,7 +72,7 @@ class TableTableJoin:
         self._context = context
         self._send = send
 
-    def process(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Before | None, latest: bool, time: int) -> None:
         """Takes a change of this side."""
         if self._versioned and not latest:
             self._context.dropped(self._name, Dropped.OUT_OF_ORDER)
@@ -81,14 +81,24 @@ class TableTableJoin:
             other = _timed(key, self._get(key, None))
             if self._gives_nothing(new, old, other):
                 return
-            result = self._result(key, new, time, other)
+            before = self._before(key, old, other) if self._old else None
+            result = self._tried(key, new, time, other)
         except NodeFailure as failure:
             self._context.failed(failure)
             return
-        before = self._before(key, old, time, other) if self._old else None
-        self._send(key, result, before, latest, time if other is None else max(time, other[1]))
+        if not isinstance(result, NodeFailure):
+            self._send(key, result, before, latest, _later(time, other))
+        elif before is not None:
+            self._send(key, None, before, latest, _later(time, other))
 
-    def _gives_nothing(self, new: Row | None, old: Row | None, other: Timed) -> bool:
+    def _tried(self, key: Row, row: Row | None, time: int, other: Timed) -> Row | NodeFailure | None:
+        try:
+            return self._result(key, row, time, other)
+        except NodeFailure as failure:
+            self._context.failed(failure)
+            return failure
+
+    def _gives_nothing(self, new: Row | None, old: Before | None, other: Timed) -> bool:
         if other is not None:
             return False
         if self._mode == "inner" or (self._mode == "left" and not self._is_left):
@@ -99,11 +109,17 @@ class TableTableJoin:
         own: Timed = None if row is None else (key + row, time)
         return self._pair(own, other) if self._is_left else self._pair(other, own)
 
-    def _before(self, key: Row, old: Row | None, time: int, other: Timed) -> Row | None:
+    def _before(self, key: Row, old: Before | None, other: Timed) -> Before | None:
+        time = -1 if old is None else old.time
         try:
-            return self._result(key, old, time, other)
+            result = self._result(key, old, time, other)
+            return None if result is None else Before.of(result, _later(time, other))
         except NodeFailure:
             return None  # it failed, and was dealt with, when it was the result
+
+
+def _later(time: int, other: Timed) -> int:
+    return time if other is None else max(time, other[1])
 
 
 def join_getter(left: Getter, right: Getter, pair: Pair) -> Getter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from tests.oracle.records.consumer import Before
 from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import Row
 from tests.oracle.records.order import rows_in_order
@@ -34,7 +35,7 @@ class TableStore(Protocol):
     def put(self, key: Row, row: Row | None, time: int) -> Outcome:
         """Writes a row, or a tombstone."""
 
-    def newest(self, key: Row) -> Row | None:
+    def newest(self, key: Row) -> Before | None:
         """The row that is the key's newest; None without one."""
 
     def lookup(self, key: Row, as_of: int | None) -> Found | Missed:
@@ -67,9 +68,9 @@ class _VersionedTable:
             self._model.time = shown  # the record itself moves nothing
         return outcome
 
-    def newest(self, key: Row) -> Row | None:
+    def newest(self, key: Row) -> Before | None:
         found = self._model.lookup(key, None)
-        return None if isinstance(found, str) else found[0]
+        return None if isinstance(found, str) else Before.of(found[0], found[1])
 
     def lookup(self, key: Row, as_of: int | None) -> Found | Missed:
         if self._context.clock is not None:
@@ -104,9 +105,9 @@ class _UnversionedTable:
             self._rows[key] = row, time
         return "latest"
 
-    def newest(self, key: Row) -> Row | None:
+    def newest(self, key: Row) -> Before | None:
         found = self._rows.get(key)
-        return None if found is None else found[0]
+        return None if found is None else Before.of(*found)
 
     def lookup(self, key: Row, as_of: int | None) -> Found | Missed:
         if as_of is not None:

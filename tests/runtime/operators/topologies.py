@@ -142,7 +142,7 @@ class Builder:
         schema = Schema((KEY, *bounds), tuple(Column(i.name, i.expr.type) for i in items))
         row = next(n.schema for n in self.nodes if n.name == read)
         operation = Aggregate("stream", row, tuple(calls), tuple(items), window, final)
-        return self.add(name, "table", operation, [read], schema, store)
+        return self.add(name, "table", operation, [read], schema, store or unversioned(name))
 
     def plan(self) -> Plan:
         names = [n.name for n in self.nodes]

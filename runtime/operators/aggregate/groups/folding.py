@@ -24,7 +24,7 @@ from vsc.runtime.operators.aggregate.functions.states import (
     part,
 )
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation
-from vsc.runtime.operators.columns.flow import Old, blanked
+from vsc.runtime.operators.columns.flow import blanked
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.records import Int64s, Mask
@@ -43,14 +43,6 @@ class Groups:
     def take(self, places: Int64s) -> Groups:
         """The elements at `places`."""
         return Groups(self.time[places], self.rows[places], tuple(part(state, places) for state in self.states))
-
-    def behind(self, other: Groups) -> Groups:
-        """Those of `other`, then these."""
-        return Groups(
-            np.concatenate([other.time, self.time]),
-            np.concatenate([other.rows, self.rows]),
-            tuple(_joined(a, b) for a, b in zip(other.states, self.states, strict=True)),
-        )
 
 
 def arguments_of(node: Node, operation: Aggregate) -> Evaluation:
@@ -137,14 +129,6 @@ class Folding:
             Groups(newest, rows, tuple(ended for _, ended in folded)),
         )
 
-    def before(self, keys: Sequence[pa.Array], known: Mask, start: Groups, running: Groups, segments: Segments) -> Old:
-        """The result of its group before each record, in the order of arrival: at the record before it in the group,
-        or that with which the batch began, if the group was `known` then."""
-        places, first = segments.unsorted(), segments.firsts
-        source = np.where(first, segments.group, segments.count - 1 + np.arange(len(segments)))[places]
-        present = (~first | known[segments.group])[places]
-        return Old(present, self.results(keys, running.behind(start).take(source), present).columns)
-
     def results(self, keys: Sequence[pa.Array], groups: Groups, asked: Mask | None = None) -> Computed:
         """The value columns of the groups' results, whose key columns are `keys`; null where not `asked`."""
         values = tuple(a.results(state) for a, state in zip(self._accumulators, groups.states, strict=True))
@@ -169,10 +153,3 @@ class Folding:
 def _slices(widths: Sequence[int]) -> list[slice]:
     """Adjacent slices of these widths."""
     return [slice(end - width, end) for width, end in zip(widths, accumulate(widths), strict=True)]
-
-
-def _joined(before: State, after: State) -> State:
-    return tuple(
-        np.concatenate([a, b]) if isinstance(a, np.ndarray) else pa.concat_arrays([a, b])
-        for a, b in zip(before, after, strict=True)
-    )

@@ -16,8 +16,8 @@ from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.functions.calls import Calls, Group
 from vsc.runtime.operators.aggregate.functions.entries import At
 from vsc.runtime.operators.aggregate.groups.state import AggregateState
-from vsc.runtime.operators.columns.flow import Flow, Old
-from vsc.runtime.operators.columns.rows import columns_of, rows_of, there
+from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.operators.columns.rows import columns_of, rows_of
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.site import Site
@@ -46,7 +46,6 @@ class GroupLoop:
         self._groups = {kb: self._calls.decode(data) for kb, data in stored if data is not None}
         sent: list[int] = []
         news: list[Row] = []
-        olds: list[Row | None] = []
         times: list[int] = []
         given = self._calls.rows(args, len(flow))
         failed: dict[int, NodeFailure] = {}
@@ -57,24 +56,22 @@ class GroupLoop:
             zip(keys, rows_of(flow.keys, self._site.node.schema.key, len(flow)), given, places, moving, strict=True)
         ):
             try:
-                results = self._taken(*record)
+                result = self._taken(*record)
             except NodeFailure as failure:
                 failed[row] = failure
                 continue
-            if results is None:
+            if result is None:
                 expired.append(row)
             else:
                 sent.append(row)
-                olds.append(results[0])
-                news.append(results[1])
+                news.append(result)
                 times.append(self._groups[record[0]].time)
         self._site.kept(flow, failed)
         self._site.lose(Dropped.EXPIRED, flow, np.array(expired, dtype=np.int64))
         schema = self._site.node.schema.value
         changed = flow.select(np.isin(np.arange(len(flow)), sent))
-        old = Old(there(olds), columns_of(olds, schema)) if self._site.owes_old else None
         values = columns_of(news, schema)
-        return replace(changed, time=np.array(times, dtype=np.int64), values=values, old=old)
+        return replace(changed, time=np.array(times, dtype=np.int64), values=values)
 
     def writes(self) -> list[tuple[bytes, bytes]]:
         """The rows of the groups; writes their entries."""
@@ -82,14 +79,10 @@ class GroupLoop:
         groups, encode = self._state.groups, self._calls.encode
         return [(groups + kb, encode(group)) for kb, group in self._groups.items()]
 
-    def _taken(
-        self, kb: bytes, key: Row, args: Sequence[tuple[object, ...]], at: At, moved: int
-    ) -> tuple[Row | None, Row] | None:
-        """Adds a record that moves the clock to `moved`: the group's result before and after; None if the result table
-        would refuse it."""
+    def _taken(self, kb: bytes, key: Row, args: Sequence[tuple[object, ...]], at: At, moved: int) -> Row | None:
+        """Adds a record that moves the clock to `moved`: its group's result; None if the table would refuse it."""
         calls, prefix, known = self._calls, self._state.entries + kb, self._groups.get(kb)
         kv = OverlayKV(self._entries) if calls.has_entries else self._entries
-        old = calls.result(known, key, kv, prefix) if known is not None and self._site.owes_old else None
         group = calls.empty() if known is None else known.copy()
         calls.add(group, args, at, kv, prefix)
         group.time = max(group.time, at.time)
@@ -102,4 +95,4 @@ class GroupLoop:
         if calls.has_entries:
             kv.commit()
         self._groups[kb] = group
-        return old, new
+        return new

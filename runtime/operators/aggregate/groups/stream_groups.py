@@ -52,7 +52,7 @@ class GroupColumns:
         accepted = self._accepted(flow, group, start.time)
         rows = Rows(args, flow.time, arrivals).take(np.flatnonzero(accepted))
         segments = Segments(group[accepted], len(touched))
-        changed, failed = self._folded(flow.select(accepted), segments, known, start, rows)
+        changed, failed = self._folded(flow.select(accepted), segments, start, rows)
         again = self._again(group, np.flatnonzero(accepted)[list(failed)])
         self._kept = np.bincount(group[accepted & ~again], minlength=len(touched)) > 0
         if not again.any():
@@ -74,15 +74,12 @@ class GroupColumns:
             puts += self._loop.writes()
         self._state.write(puts, deletes)
 
-    def _folded(self, flow: Flow, segments: Segments, known: Mask, start: Groups, rows: Rows) -> tuple[Flow, Failed]:
+    def _folded(self, flow: Flow, segments: Segments, start: Groups, rows: Rows) -> tuple[Flow, Failed]:
         """The results, and which of them fail."""
         running, self._ended = self._folding.fold(start, segments, rows)
         now = running.take(segments.unsorted())
         found = self._folding.results(flow.keys, now)
-        changed = replace(flow, time=now.time, values=found.columns)
-        if self._site.owes_old:
-            changed = replace(changed, old=self._folding.before(flow.keys, known, start, running, segments))
-        return changed, found.failed
+        return replace(flow, time=now.time, values=found.columns), found.failed
 
     def _accepted(self, flow: Flow, group: Int64s, start: Int64s) -> Mask:
         """Which records give a result that the table accepts: a versioned table refuses those that are too old.

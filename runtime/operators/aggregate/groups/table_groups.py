@@ -22,7 +22,7 @@ from vsc.runtime.operators.aggregate.groups.folding import Folding, Groups
 from vsc.runtime.operators.aggregate.groups.state import AggregateState
 from vsc.runtime.operators.aggregate.groups.stream_groups import numbered
 from vsc.runtime.operators.aggregate.groups.travelled import Travelled
-from vsc.runtime.operators.columns.flow import Flow, Old, stacked
+from vsc.runtime.operators.columns.flow import Flow, stacked
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s, Mask
@@ -145,17 +145,4 @@ class TableGroupColumns:
         there = now.rows > 0
         found = self._folding.results(flow.keys, now, there)
         changed = replace(flow, time=now.time, present=there, values=found.columns)
-        if self._site.owes_old:
-            changed = replace(changed, old=self._before(flow, places[::2], segments, begun, running))
         return self._site.stored(changed.select(self._site.kept(flow, found.failed)))
-
-    def _before(self, flow: Flow, places: Int64s, segments: Segments, begun: Groups, running: Groups) -> Old:
-        """The results before the changes, whose first events are at `places`; none where the result failed then."""
-        # In `behind`, the states from before come first, one a life; then those at each event. Before the first event
-        # of a life stands the former, before any other one the event in front of it.
-        source = np.where(segments.firsts, segments.group, segments.count - 1 + np.arange(len(segments)))[places]
-        before = running.behind(begun).take(source)
-        present = before.rows > 0
-        found = self._folding.results(flow.keys, before, present)
-        present[list(found.failed)] = False
-        return Old(present, found.columns)

@@ -99,9 +99,6 @@ class WindowColumns:
         self._keep(windows, ended, forgotten)
         if sent is None:
             sent = self._finals(flow, windows, ended, clock, closing)
-        elif self._site.owes_old:
-            known = ~windows.fresh
-            sent = replace(sent, old=self._folding.before(sent.keys, known, before, running, segments))
         self._forget(flow, windows, limits, forgotten)
         return self._stored(sent, windows)
 

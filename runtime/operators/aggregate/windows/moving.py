@@ -77,7 +77,6 @@ class MovingWindows:
         assert operation.window is not None
         self._site, self._final, self._window = site, operation.final, operation.window
         self._size, self._grace, self._held = operation.window.size, operation.window.grace, operation.window.held
-        self._olds = site.owes_old and not operation.final  # the aggregate itself must know the rows before the changes
         self._calls, self._folding, self._state, self._pending = calls, folding, state, pending
         self._kv, self._entries, self._results = state.kv, calls.has_entries, WindowResults(site)
         self._group_key = cache(self._results.decode)
@@ -377,7 +376,7 @@ class MovingWindows:
         event = timing.passes(due) if event is None else event
         order, self._at = timing.sent(event, due, [self._rank(start, kb) for (_, start, kb), _, _ in self._finals])
         for (place, start, kb), time, new in map(self._finals.__getitem__, order.tolist()):
-            self._sent.append((0, kb, start, self._ends(place, start), new, None, False, time))
+            self._sent.append((0, kb, start, self._ends(place, start), new, True, time))
 
     def _rank(self, start: int, kb: bytes) -> bytes:
         """Orders the windows that close at the same time."""
@@ -391,8 +390,8 @@ class MovingWindows:
         self._remove(flow)
         self._tell(flow)
         kept = self._site.kept(sent, failed, self._site.node.schema, waited=True)
-        asked = np.fromiter((not sure for *_, sure, _ in self._sent), dtype=np.bool_, count=len(sent))
-        return self._site.stored(sent.select(kept), asked[kept])
+        replaces = np.fromiter((row[-2] for row in self._sent), dtype=np.bool_, count=len(sent))
+        return self._site.stored(sent.select(kept), replaces[kept])
 
     def _forget(self, place: int, start: int, kb: bytes) -> None:
         """Notes that a stored window, which no record of the batch reaches, is forgotten; removes it."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from vsc.runtime.operators.aggregate.functions.calls import Group
 from vsc.runtime.operators.aggregate.groups.folding import Folding
 from vsc.runtime.operators.columns.evaluation import Computed, Failed
-from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
+from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.columns.moments import LAST, Moments, turns
 from vsc.runtime.operators.columns.rows import columns_of, there
 from vsc.runtime.operators.context import NodeFailure
@@ -26,9 +26,9 @@ __all__ = ["Result", "Sent", "WindowResults", "names_of"]
 Result = Row | Group | NodeFailure
 """The result of a window; the group, if results are computed after the loop; or why there is none."""
 
-Sent = tuple[int, bytes, int, int, Result | None, Result | None, bool, int]
-"""A change: the record that made it, the group's encoded key, the bounds, the new row, the old row, whether the old row
-is known (otherwise the result table, if any, has it), the event time."""
+Sent = tuple[int, bytes, int, int, Result | None, bool, int]
+"""A change: the record that made it, the group's encoded key, the bounds, the new row, whether it replaces the row that
+the result table has of the window, if any, the event time."""
 
 _MILLISECOND = 1000
 _TIMESTAMP = 1 << 63
@@ -38,10 +38,10 @@ _AFTER = 2**63 - 1
 
 
 class WindowResults:
-    """The results of a windowed aggregate in one batch. `asked`: a reader needs the rows before the changes."""
+    """The results of a windowed aggregate in one batch."""
 
     def __init__(self, site: Site) -> None:
-        self._site, self.asked = site, site.old
+        self._site = site
         key = site.node.schema.key
         self._columns, self._bound = key[:-2], arrow_type(key[-1].type)
         self._codec = KeyCodec([c.type for c in self._columns])
@@ -57,21 +57,16 @@ class WindowResults:
 
         `at`: when they come, if not with the records.
         """
-        fields: Any = zip(*sent, strict=True) if sent else [()] * 8
-        records, kbs, starts, ends, news, olds, _, times = fields
+        fields: Any = zip(*sent, strict=True) if sent else [()] * 7
+        records, kbs, starts, ends, news, _, times = fields
         record, start, end = _numbers(records), _numbers(starts), _numbers(ends)
         keys = self.bounded(self.group_keys(flow, kbs), start, end)
-        new, old = self._computed(news, keys, folding), None
-        failed = dict(new.failed)
-        if self.asked:
-            before = self._computed(olds, keys, folding)
-            failed.update(before.failed)
-            old = Old(there(olds), before.columns)
+        new = self._computed(news, keys, folding)
         site, present = self._site, there(news)
-        present[list(failed)] = False
+        present[list(new.failed)] = False
         at = site.give(flow.at.take(record), turns(record)) if at is None else at
         key = site.space.encoded(names_of(kbs, start, end))
-        return Flow(at, key, site.space, _numbers(times), present, keys, new.columns, old), failed
+        return Flow(at, key, site.space, _numbers(times), present, keys, new.columns), new.failed
 
     def _computed(
         self, results: Sequence[Result | None], keys: Sequence[pa.Array], folding: Folding | None

@@ -66,7 +66,6 @@ class SessionColumns(MovingWindows):
         """The session that a record makes; sends the changes."""
         kb, joins = key.kb, first < last and start == end  # a record of its moment joins a session of one moment
         again = joins and self._again
-        before = self._result(kb, start, end, key.groups[first]) if again and self._olds else None
         if not self._final and not joins:
             for at in range(first, last):
                 self._take_back(kb, key.starts[at], key.groups[at])
@@ -76,12 +75,11 @@ class SessionColumns(MovingWindows):
         self._longest = max(self._longest, end - start)
         if not self._final:
             result = self._result(kb, start, end, merged)
-            self._sent.append((self._row, kb, start, end, result, before, not again, end))
+            self._sent.append((self._row, kb, start, end, result, again, end))
         return merged
 
     def _take_back(self, kb: bytes, start: int, group: Group) -> None:
-        before = self._result(kb, start, group.time, group) if self._olds else None
-        self._sent.append((self._row, kb, start, group.time, None, before, False, group.time))
+        self._sent.append((self._row, kb, start, group.time, None, True, group.time))
 
     def _merged(self, key: KeyWindows, first: int, last: int, start: int) -> Group:
         """The merged group of the sessions, with its entries moved to those of the new session."""

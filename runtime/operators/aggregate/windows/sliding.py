@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from vsc.runtime.operators.aggregate.functions.calls import Group
 from vsc.runtime.operators.aggregate.functions.entries import At
 from vsc.runtime.operators.aggregate.windows.moving import Args, KeyWindows, MovingWindows, Number
-from vsc.runtime.operators.aggregate.windows.results import Result
 
 __all__ = ["SlidingColumns"]
 
@@ -124,11 +123,8 @@ class SlidingColumns(MovingWindows):
         if start + self._size < new.close_time:
             new.late += 1
             return
-        before = None
-        if self._olds:
-            before = self._result(new.kb, start, start + self._size, group)
         group = group.copy()
-        self._add(new, start, group, before)
+        self._add(new, start, group)
         new.joined.append((number, group))
 
     def _create(self, new: _Arrival, start: int, kept: Kept | None) -> None:
@@ -136,21 +132,17 @@ class SlidingColumns(MovingWindows):
         if start + self._size < new.close_time:
             new.late += 1
             return
-        before = None
-        if start in new.created:
+        if start in new.created and self._entries:
             # The window that ends at the record may be the one that begins right after the previous record: Kafka makes
             # and sends it twice.
-            if self._olds:
-                before = self._result(new.kb, start, start + self._size, new.created[start])
-            if self._entries:
-                self._state.clear(self._scope(new.kb, start))
+            self._state.clear(self._scope(new.kb, start))
         if kept is None:
             group = self._calls.empty()
         else:
             group = kept[0].copy()
             self._put_entries(new.kb, start, kept[1])
         group.time = new.at.time
-        self._add(new, start, group, before)
+        self._add(new, start, group)
         new.created[start] = group
 
     def _right_of_previous(self, new: _Arrival, key: KeyWindows, low: int, high: int) -> None:
@@ -170,17 +162,17 @@ class SlidingColumns(MovingWindows):
         self._put_entries(new.kb, start, entries)
         new.created[start] = group
         if not self._final:
-            self._send(new.kb, start, group, None)
+            self._send(new.kb, start, group)
 
-    def _add(self, new: _Arrival, start: int, group: Group, before: Result | None) -> None:
+    def _add(self, new: _Arrival, start: int, group: Group) -> None:
         self._calls.add(group, new.args, new.at, self._kv, self._scope(new.kb, start))
         group.time = max(group.time, new.at.time)
         if not self._final:
-            self._send(new.kb, start, group, before)
+            self._send(new.kb, start, group)
 
-    def _send(self, kb: bytes, start: int, group: Group, before: Result | None) -> None:
+    def _send(self, kb: bytes, start: int, group: Group) -> None:
         end = start + self._size
-        self._sent.append((self._row, kb, start, end, self._result(kb, start, end, group), before, False, group.time))
+        self._sent.append((self._row, kb, start, end, self._result(kb, start, end, group), True, group.time))
 
     def _kept(self, kb: bytes, start: int, group: Group) -> Kept:
         if not self._entries:

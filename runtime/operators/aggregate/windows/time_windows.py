@@ -37,15 +37,12 @@ class TimeWindows(MovingWindows):
                 continue
             number = bisect_left(key.starts, start)
             there = number < len(key.starts) and key.starts[number] == start
-            before = None
-            if there and self._olds:
-                before = self._result(key.kb, start, end, key.groups[number])
             group = key.groups[number].copy() if there else self._calls.empty()
             self._calls.add(group, args, at, self._kv, self._scope(key.kb, start))
             group.time = max(group.time, time)
             if not self._final:
                 new = self._result(key.kb, start, end, group)
-                self._sent.append((self._row, key.kb, start, end, new, before, False, group.time))
+                self._sent.append((self._row, key.kb, start, end, new, True, group.time))
             changed.append((start, there, group))
         state.stream_time = self._now
         for start, there, group in changed:

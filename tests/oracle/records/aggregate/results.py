@@ -13,15 +13,14 @@ __all__ = ["Result", "Results"]
 class Result(NamedTuple):
     """A change of the result table.
 
-    `old` is what the aggregate knows; with a store the old row is that store's newest (D18), unless the aggregate is
-    `sure`: Kafka Streams does not always send what it has sent before.
+    Its old row is the newest of the store (D18), unless it does not replace that: Kafka Streams does not always send
+    what it has sent before.
     """
 
     key: Row
     new: Row | None
-    old: Row | None
     time: int
-    sure: bool = False
+    replaces: bool = True
 
 
 class Clock(Protocol):
@@ -69,12 +68,11 @@ class Results:
 
     def send(self, result: Result) -> None:
         """Writes and sends one result."""
-        key, new, old, time, sure = result
         put = self._put
         if put is None:
-            self._forward(key, new, old, True, time)
-        else:
-            put.process(key, new, old if sure or not self.asked else put.newest(key), time)
+            raise ValueError("an aggregate without a store")
+        old = put.newest(result.key) if self.asked and result.replaces else None
+        put.process(result.key, result.new, old, result.time)
 
     def forget(self, key: Row) -> None:
         """Removes a row that nothing can ask for any more; nobody gets a change."""

@@ -39,7 +39,7 @@ class SessionWindows(WindowedAggregate):
         self._context.metrics.peak(self._name, LONGEST_SESSION, end - start)
         # Kafka sends it without an old row, even where a record of the same moment joins a session of one moment (D28).
         again = self._context.by_input and joined is not None
-        self._changed(key, start, merged, self._before(key, start, joined) if again else None, sure=not again)
+        self._changed(key, start, merged, replaces=again)
 
     def _reached(self, key: Row, time: int) -> list[tuple[int, Group]]:
         """The group's sessions that a record at `time` belongs to, by time: those that are closed are gone (D16).

@@ -101,7 +101,7 @@ class SlidingWindows(WindowedAggregate):
     def _join(self, new: _Arrival, start: int, group: Group) -> None:
         """Takes the record into a window that is there, if that is open."""
         if self._open(start):
-            self._add(new, start, group, group)
+            self._add(new, start, group)
 
     def _create(self, new: _Arrival, start: int, kept: Group | None) -> None:
         """A new window of what `kept` holds and the record, if it is open.
@@ -111,7 +111,7 @@ class SlidingWindows(WindowedAggregate):
         """
         if not self._open(start):
             return
-        self._add(new, start, replace(kept or Group(), time=new.member.time), self._windows.get((new.key, start)))
+        self._add(new, start, replace(kept or Group(), time=new.member.time))
 
     def _right_of_previous(self, new: _Arrival) -> None:
         """The window that begins right behind the record before this one, unless it is there."""
@@ -124,14 +124,13 @@ class SlidingWindows(WindowedAggregate):
         start = new.member.time + 1
         if new.right is not None and new.right.time >= start:
             self._write(new.key, start, new.right)
-            self._changed(new.key, start, new.right, None)
+            self._changed(new.key, start, new.right)
 
-    def _add(self, new: _Arrival, start: int, group: Group, known: Group | None) -> None:
-        before = self._before(new.key, start, known)
+    def _add(self, new: _Arrival, start: int, group: Group) -> None:
         group = self._calls.added(group, new.member)
         group = replace(group, time=max(group.time, new.member.time))
         self._write(new.key, start, group)
-        self._changed(new.key, start, group, before)
+        self._changed(new.key, start, group)
 
     def _open(self, start: int) -> bool:
         """Whether a window takes records still; a record that it does not take is counted."""

@@ -23,7 +23,7 @@ class TimeWindows(WindowedAggregate):
             group = self._calls.added(known or Group(), member)
             group = replace(group, time=max(group.time, member.time))
             self._write(key, start, group)
-            self._changed(key, start, group, self._before(key, start, known))
+            self._changed(key, start, group)
 
     def _starts(self, time: int) -> list[int]:
         """The starts of the windows that hold `time`, ascending. The window that holds 0 begins there at the earliest,

@@ -75,8 +75,7 @@ class StreamGroups(_Groups):
             self._context.dropped(self._name, Dropped.EXPIRED)
             return
         self._groups[key] = group
-        old = None if known is None else self._calls.result(known, key)
-        self._results.send(Result(key, new, old, group.time))
+        self._results.send(Result(key, new, group.time))
 
 
 class TravelledRows:
@@ -120,7 +119,6 @@ class TableGroups(_Groups):
         assert value is not None
         taken, added = self._travelled.rows(value)
         known = self._groups.get(key)
-        before = None if known is None else self._result(key, known)
         group = known or Group()
         if taken is not None:
             group = group.without(self._travelled.ident(taken))
@@ -135,7 +133,7 @@ class TableGroups(_Groups):
         except NodeFailure as failure:
             self._context.failed(failure)  # what the group holds is right, only that it has no result
             return
-        self._results.send(Result(key, new, before, group.time))
+        self._results.send(Result(key, new, group.time))
 
     def _added(self, group: Group, row: Row, time: int) -> Group:
         try:

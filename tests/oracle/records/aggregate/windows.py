@@ -156,26 +156,20 @@ class WindowedAggregate:
         self._windows[key, start] = group
         self._highest = max(self._highest, self._place(start, group))
 
-    def _changed(self, key: Row, start: int, group: Group, before: Row | None, sure: bool = False) -> None:
+    def _changed(self, key: Row, start: int, group: Group, replaces: bool = True) -> None:
         """Sends a window's new result, unless only the final one is wanted."""
         if not self._final:
-            self._sent.append(self._result(key, start, group, before)._replace(sure=sure))
+            self._sent.append(self._result(key, start, group)._replace(replaces=replaces))
 
-    def _before(self, key: Row, start: int, group: Group | None) -> Row | None:
-        """A window's result before a change."""
-        if group is None or self._final:
-            return None
-        return self._calls.result(group, _bounded(key, self._span(start, group)))
-
-    def _result(self, key: Row, start: int, group: Group, before: Row | None) -> Result:
+    def _result(self, key: Row, start: int, group: Group) -> Result:
         bounded = _bounded(key, self._span(start, group))
-        return Result(bounded, self._calls.result(group, bounded), before, group.time)
+        return Result(bounded, self._calls.result(group, bounded), group.time)
 
     def _taken_back(self, key: Row, start: int, group: Group) -> None:
         """Sends the change that takes a window back, at its end."""
         if not self._final:
             span = self._span(start, group)
-            self._sent.append(Result(_bounded(key, span), None, self._before(key, start, group), span.end))
+            self._sent.append(Result(_bounded(key, span), None, span.end))
 
     # ----------------------------------------------------------------------------------------------------- in time
 
@@ -210,7 +204,7 @@ class WindowedAggregate:
 
     def _close(self, held: Held) -> None:
         try:
-            self._sent.append(self._result(held.key, held.span.start, held.group, None))
+            self._sent.append(self._result(held.key, held.span.start, held.group))
         except NodeFailure as failure:
             self._context.failed(failure)
 
