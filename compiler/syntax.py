@@ -276,7 +276,7 @@ class ColumnDecl:
 
 @record
 class MaterializeClause:
-    """``materialize [as STORE] [versioned (...) | unversioned]``.
+    """``materialize [as STORE] [versioned (...) | unversioned [(...)]]``.
 
     `kind` is None if neither word was written. `kind_span` covers the word and its options.
     """
@@ -541,7 +541,7 @@ class Suppress(Facts):
 
 @record
 class Materialize(Facts):
-    """``materialize T [as NAME] [versioned (...) | unversioned]`` as a separate node."""
+    """``materialize T [as NAME] [versioned (...) | unversioned [(...)]]`` as a separate node."""
 
     word = "materialize"
     reads = makes = "table"

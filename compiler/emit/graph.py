@@ -68,6 +68,7 @@ def _node(node: Node, stages: list[int], nullable: Set[str], clock: NodeClock) -
             "retention_ms": store.retention,
             "segment_ms": store.segment,
             "grace_ms": store.grace,
+            "expire_ms": store.expire,
             "implied": store.implied,
         },
         "connector": _connector(node.operation.connector) if isinstance(node.operation, Source) else None,

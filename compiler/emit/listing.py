@@ -199,6 +199,8 @@ def _store(store: Store) -> str:
             f" (retention = {duration(store.retention)}, segment = {duration(store.segment)}, "
             f"grace = {duration(store.grace)})"
         )
+    if store.expire is not None:
+        text += f" (expire = {duration(store.expire)})"
     return text + (", implied" if store.implied else "")
 
 

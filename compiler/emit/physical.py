@@ -72,6 +72,8 @@ def _lines(node: Node, kind: str) -> Iterator[str]:
         yield f"retention {duration(node.store.retention)}"
         if node.store.grace != node.store.retention:
             yield f"store grace {duration(node.store.grace)}"
+    if node.expire is not None:
+        yield f"expire {duration(node.expire)}"
 
 
 def _arrows(plan: Plan, numbers: dict[str, int]) -> Iterator[Arrow]:

@@ -217,8 +217,8 @@ class StatementBuilder(ExpressionBuilder):
     def _on_versioned(self, span: Span, options: tuple[syntax.Option, ...] | None) -> _StoreKind:
         return _StoreKind("versioned", options or (), span)
 
-    def _on_unversioned(self, span: Span) -> _StoreKind:
-        return _StoreKind("unversioned", (), span)
+    def _on_unversioned(self, span: Span, options: tuple[syntax.Option, ...] | None) -> _StoreKind:
+        return _StoreKind("unversioned", options or (), span)
 
     def _on_node(self, span: Span, name: syntax.Name) -> syntax.Input:
         return syntax.Input(name, None, span)

@@ -321,11 +321,9 @@ def _converted(place: WrongPlace) -> Explanation | None:
             "write `map ... select` or `filter ... where` in a statement of its own",
         )
     if place.word == "(" and "VERSIONED" in place.expected:
-        return wrong(
-            place,
-            "only a versioned store has options",
-            f"write {code(f'versioned {text(place, place.index, closing(place, place.index))}')}",
-        )
+        options = text(place, place.index, closing(place, place.index))
+        kind = "unversioned" if "expire" in options else "versioned"
+        return wrong(place, f"these are options of {code(kind)}", f"write {code(f'{kind} {options}')}")
     if place.name == "AS" and "SEMICOLON" in place.expected:
         return wrong(
             place,

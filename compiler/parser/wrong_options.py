@@ -19,7 +19,8 @@ _OWN = {
 }  # fmt: skip
 """Options of other systems that are vsc's own under another name."""
 _FIRST = {"topology": "clock", "tumbling": "size", "hopping": "size", "sliding": "difference", "session": "gap",
-          "versioned": "retention", **{kind: facts.main for kind, facts in FACTS.items() if facts.main}}  # fmt: skip
+          "versioned": "retention", "unversioned": "expire",
+          **{kind: facts.main for kind, facts in FACTS.items() if facts.main}}  # fmt: skip
 """The option that a value without a name most likely is, by what the options belong to."""
 _LITERALS = ("STRING", "DURATION", "INTEGER", "DECIMAL", "VARIABLE")
 _ENDS = ("select", "emit", "key", "timestamp", "from", "delete", "materialize", "grace", "strictly", "max_age", "drop")

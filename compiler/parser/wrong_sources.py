@@ -57,6 +57,8 @@ _CLAUSES = {
     "comment": ("a source has no `comment`", "write `-- ...` above it"),
     "versioned": ("`versioned` belongs to `materialize`", "write `materialize versioned (retention = 7 days)`"),
     "retention": ("`retention` belongs to `materialize`", "write `materialize versioned (retention = 7 days)`"),
+    **dict.fromkeys(("expire", "expires", "ttl"),
+                    ("rows expire by an option of their store", "write `materialize unversioned (expire = 30 days)`")),
     "unversioned": ("`unversioned` belongs to `materialize`", "write `materialize unversioned`"),
     "where": ("a source reads every row", "write a statement of its own: `stream NAME = filter {name} where ...;`"),
     "select": ("a source is not a query", "write a statement of its own: `stream NAME = map {name} select ...;`"),
@@ -205,8 +207,9 @@ def _clause(place: WrongPlace) -> Explanation | None:
         return wrong(place, "rows are deleted by a condition: `delete when`", "write `delete when`", new="when")
     if before == "materialize" and place.word == "(":
         options = text(place, place.index, closing(place, place.index))
-        return wrong(place, "only a versioned store has options", f"write {code(f'materialize versioned {options}')}")
-    if before == "versioned" and following == "=":
+        kind = "unversioned" if "expire" in options else "versioned"
+        return wrong(place, f"these are options of {code(kind)}", f"write {code(f'materialize {kind} {options}')}")
+    if before in ("versioned", "unversioned") and following == "=":
         options = body(place, place.index, "from", "key", "timestamp", "delete")
         return wrong(place, "options stand in parentheses", f"write {code(f'({options})')}")
     if "FROM" not in place.expected:

@@ -13,6 +13,7 @@ from vsc.compiler.passes.connectors import Connectors, check_connectors
 from vsc.compiler.passes.constants import check_constants
 from vsc.compiler.passes.cycles import check_cycles
 from vsc.compiler.passes.dead_letters import check_dead_letters
+from vsc.compiler.passes.expiry import check_expiry
 from vsc.compiler.passes.formats import check_formats
 from vsc.compiler.passes.functions import check_functions
 from vsc.compiler.passes.histories import check_histories
@@ -96,6 +97,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_functions(topology), *check_constants(topology), *of_clock, *cyclic, *of_kinds, *of_stores,
         *of_versioning, *of_windows, *of_suppress, *of_schemas, *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses, connectors),
+        *check_expiry(topology, order, kinds, stores, windows),
         *check_ages(topology, order, kinds, stores),
         *check_formats(topology, kinds, shapes, stores, connectors),
         *check_histories(topology, shapes, stores, statuses, connectors),

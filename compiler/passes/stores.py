@@ -24,7 +24,9 @@ from vsc.plan import Store
 from vsc.plan.connectors.facts import OptionSpec
 from vsc.plan.record import record
 
-__all__ = ["VERSIONED_OPTIONS", "Clause", "Stores", "check_stores", "clause_of", "default_segment"]
+__all__ = [
+    "UNVERSIONED_OPTIONS", "VERSIONED_OPTIONS", "Clause", "Stores", "check_stores", "clause_of", "default_segment",
+]  # fmt: skip
 
 VERSIONED_OPTIONS = {
     "retention": OptionSpec("duration", "7 days"),
@@ -32,6 +34,8 @@ VERSIONED_OPTIONS = {
     "grace": OptionSpec("duration", "1 day"),
 }
 """The options of ``versioned``."""
+UNVERSIONED_OPTIONS = {"expire": OptionSpec("duration", "30 days")}
+"""The options of ``unversioned``."""
 
 
 @record
@@ -39,7 +43,7 @@ class Clause:
     """What a `materialize` clause asks for, and where.
 
     `store` is None if the clause is wrong (and reported); `versioned` is known even then. The spans are those of the
-    values of `retention` and `grace`, None if they are not written.
+    values of `retention` and `grace`, and that of `expire`, None if they are not written.
     """
 
     written: syntax.MaterializeClause
@@ -47,6 +51,7 @@ class Clause:
     store: Store | None
     retention_span: Span | None = None
     grace_span: Span | None = None
+    expire_span: Span | None = None
 
     @property
     def span(self) -> Span:
@@ -69,7 +74,7 @@ class Stores:
 
 
 def check_stores(topology: Topology, order: tuple[str, ...], kinds: Kinds) -> tuple[Stores, tuple[Finding, ...]]:
-    """Every store, and what is wrong with the clauses: their options (VSC124 to 126, VSC305), names that are taken."""
+    """Every store, and what is wrong with the clauses: options (VSC124 to 126, 305, 315, 316), names that are taken."""
     clauses: dict[str, Clause] = {}
     findings: list[Finding] = []
     for name in order:
@@ -100,9 +105,12 @@ def default_segment(retention: int) -> int:
 def _read(node: str, written: syntax.MaterializeClause) -> tuple[Clause, list[Finding]]:
     name = written.store.text if written.store is not None else node
     if written.kind != "versioned":
-        return Clause(written, False, Store(name, "unversioned")), []
-    options, findings = read_options(written.options, VERSIONED_OPTIONS, "`versioned`", CLAUSE)
-    if lacking(("retention",), written.options, VERSIONED_OPTIONS):
+        return _unversioned(name, written)
+    expiring = [option for option in written.options if option.name.text == "expire" and not option.quoted]
+    others = tuple(option for option in written.options if option not in expiring)
+    options, findings = read_options(others, VERSIONED_OPTIONS, "`versioned`", CLAUSE)
+    findings.extend(_versioned_expiry(option) for option in expiring)
+    if lacking(("retention",), others, VERSIONED_OPTIONS):
         findings.append(
             Finding("VSC305", written.kind_span, "a versioned store needs a `retention`: how far back it can be read",
                     (), "say how far: `versioned (retention = ...)`, such as `7 days`")
@@ -117,6 +125,27 @@ def _read(node: str, written: syntax.MaterializeClause) -> tuple[Clause, list[Fi
         grace, segment = millis.get("grace", retention), millis.get("segment", default_segment(retention))
         store = Store(name, "versioned", retention, grace, segment)
     return Clause(written, True, store, retention_span, grace_span), findings
+
+
+def _unversioned(name: str, written: syntax.MaterializeClause) -> tuple[Clause, list[Finding]]:
+    options, findings = read_options(written.options, UNVERSIONED_OPTIONS, "`unversioned`", CLAUSE)
+    length = options["expire"].value if "expire" in options else None
+    if not isinstance(length, syntax.Duration):
+        return Clause(written, False, Store(name, "unversioned") if not findings else None), findings
+    if length.milliseconds < 1:
+        findings.append(
+            Finding("VSC316", length.span, "`expire` cannot be zero or negative: no row would ever be seen", (),
+                    "make it at least one millisecond, or remove it to keep rows")
+        )  # fmt: skip
+    store = None if findings else Store(name, "unversioned", expire=length.milliseconds)
+    return Clause(written, False, store, expire_span=options["expire"].span), findings
+
+
+def _versioned_expiry(option: syntax.Option) -> Finding:
+    return Finding(
+        "VSC315", option.span, "the rows of a versioned table do not expire", (),
+        "remove `expire`: `retention` says how far back it can be read; or write `unversioned (expire = ...)`",
+    )  # fmt: skip
 
 
 def _bad_length(option: syntax.Option) -> Finding | None:

@@ -40,13 +40,15 @@ class Timing(Protocol):
     """The clock of one node through one batch of its records.
 
     `clock` is what it shows at each record, `now` at the end of the batch, `kept` what the node's state keeps of it.
-    Events at which something comes out are numbers, ascending; `never` is beyond the batch.
+    Events at which something comes out are numbers, ascending; `never` is beyond the batch. From `ended` on, it is the
+    end of the input alone that releases what is held.
     """
 
     clock: Int64s
     now: int
     kept: int
     never: int
+    ended: int
 
     def passes(self, due: Int64s, own: Int64s | None = None) -> Int64s:
         """The events at which the clock passes these times; not before the records at `own`, if those begin to wait."""
@@ -73,7 +75,7 @@ class _ByRecords:
         self._routes, self._name, self._at = routes, name, at
         self.clock: Int64s = np.maximum.accumulate(np.append(before, moving))[1:]
         self.now = self.kept = int(self.clock[-1]) if len(self.clock) else before
-        self.never = len(self.clock)
+        self.never = self.ended = len(self.clock)
 
     def passes(self, due: Int64s, own: Int64s | None = None) -> Int64s:
         event = np.searchsorted(self.clock, due)
@@ -262,6 +264,7 @@ class _ByInput:
         now, kept = clock.end(name)
         self.now, self.kept = max(now, before), max(kept, before)
         self.never = len(at) + len(clock.order)
+        self.ended = len(at) + int(np.count_nonzero(clock.order.time < END_OF_TIME))
 
     def passes(self, due: Int64s, own: Int64s | None = None) -> Int64s:
         # Events up to `len(at)` are records of the node; those behind stand for the causes before which time releases.

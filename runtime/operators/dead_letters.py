@@ -82,7 +82,7 @@ class Letters:
     def _own(self, name: str) -> bool:
         """Whether a record reaches node `name` at the moment of its source record: it has not waited on its way."""
         taken = [self._plan.node(read) for read in self._plan.node(name).taken]
-        return all(not node.operation.waits and self._own(node.name) for node in taken)
+        return all(not node.waits and self._own(node.name) for node in taken)
 
     def _source(self, name: str) -> str | None:
         """The source of all records that reach node `name`, if there is only one."""

@@ -190,7 +190,7 @@ class StageBatch:
             if name in self.flows:
                 continue
             feeding = [entering[name]] if name in entering else self._feeding(node)
-            if self.clock is not None and node.operation.waits and feeding[0] is None:
+            if self.clock is not None and node.waits and feeding[0] is None:
                 feeding[0] = self._sites[name].nothing()  # time may release what is held
             if any(flow is not None for flow in feeding):
                 self.flows[name] = self.step(name).fed(feeding)
@@ -219,9 +219,9 @@ class StageBatch:
         return self._steps[name]
 
     def _feeding(self, node: Node) -> list[Flow | None]:
-        """The records that reach each input of the node; none at an input that is only looked into."""
+        """The records that reach each input of the node; none at one that is only looked into, or of a source."""
         taken, site = len(node.taken), self._sites[node.name]
-        found: list[Flow | None] = []
+        found: list[Flow | None] = [] if node.inputs else [None]  # a source has its own records
         for port, name in enumerate(node.inputs):
             flow = self.flows.get(name) if port < taken else None
             if flow is not None:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from vsc.runtime.operators.columns.flow import Flow, Old, blanked
+from vsc.runtime.operators.expiring import Expiring
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import Lookup, TableRows
@@ -34,12 +35,16 @@ class TableStep(Step):
 
     def __init__(self, site: Site, rows: Rows = lambda keys, rows: rows, dedupe: bool = False) -> None:
         self._site, self._rows, self._dedupe = site, rows, dedupe
+        after = site.node.expire if site.table is not None else None
+        self._expiring = None if after is None else Expiring(site, after)
 
     def process(self, flow: Flow) -> Flow:
         """The changes of this table for those of its input (or for a stream's records)."""
         found = self._rows(flow.keys, TableRows.of(flow.present, flow.time, flow.values))
         kept = self._site.kept(flow, found.failed)
         changed = flow.with_rows(found.present, found.values)
+        if self._expiring is not None:
+            return self._site.stored(self._expiring.applied(changed.select(kept)))
         store, dedupe = self._site.table, self._dedupe
         if store is None:
             changed = taken_back(changed, kept, self._old(flow) if self._site.old or dedupe else None)

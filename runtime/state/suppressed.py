@@ -1,4 +1,5 @@
-"""The buffer of `suppress`: one row per key, in the order in which the keys come out.
+"""The buffer of `suppress`: one row per key, in the order in which the keys come out. A table whose rows expire keeps
+its keys in one, each at the time of its row, without the row.
 
 Layout, format version 1 (root: the length of the buffer's prefix as two bytes, big endian, and the prefix)::
 
@@ -51,13 +52,15 @@ class SuppressedRow(NamedTuple):
 class Suppressed:
     """The held rows, in an ordered map under their own prefix."""
 
-    __slots__ = ("_first", "_kv", "_meta", "_rows", "_times", "bytes", "count", "stream_time")
+    __slots__ = ("_first", "_kv", "_meta", "_rows", "_times", "begun", "bytes", "count", "stream_time")
 
     def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
         """Open the buffer that `kv` has under `prefix`. Raises `StateError` if something else is stored there."""
         root = store_root(prefix)
         self._kv, self._meta, self._rows, self._times = kv, root + b"m", root + b"k", root + b"t"
-        self.stream_time, self.count, self.bytes = _META.read(kv.get(self._meta))
+        found = kv.get(self._meta)
+        self.begun = found is not None
+        self.stream_time, self.count, self.bytes = _META.read(found)
         # No key comes out before this time, so no search passes what has come out.
         self._first = 0
 
@@ -96,6 +99,7 @@ class Suppressed:
         self.stream_time = now
         puts = [(time, b"") for time in times if time not in was]
         deletes = [self._rows + one.key for one in gone] + [time for time in was if time not in times]
+        self.begun = True
         self._kv.write([*rows.items(), *puts, self._meta_row()], [key for key in deletes if key not in rows])
 
     def _meta_row(self) -> tuple[bytes, bytes]:

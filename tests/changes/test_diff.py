@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from vsc.changes import Verdict, compare, render
+from vsc.changes.in_place import in_place
 from vsc.cli import main
 from vsc.compiler import compile_topology
 
@@ -234,6 +235,32 @@ def test_another_connector_needs_a_position_and_the_stores_behind_it_stay() -> N
     assert found == {
         "source rates": "moved: it read from files, reads from memory: upgrade it with --position rates=..."
     }
+
+
+def test_rows_that_expire_from_now_on_later_or_no_longer() -> None:
+    table = "table t (k string, a int) from files (path = 't', format = 'json') key k materialize unversioned{};"
+    table += "sink t to console ();"
+    plain, month, week = (table.format(x) for x in ("", " (expire = 30 days)", " (expire = 7 days)"))
+    both = compile_topology(month, path="t.vdsl"), compile_topology(week, path="t.vdsl")
+    assert verdicts(plain, month) == {
+        "store t": "limits: expire was none, is 30 days",
+        "store t#expiring": "new: rows from before expire as well: those that are due with the first rows read",
+    }
+    assert verdicts(month, plain) == {
+        "store t": "limits: expire was 30 days, is none", "store t#expiring": "dropped: the rows of `t` stay"
+    }  # fmt: skip
+    assert verdicts(month, week) == {
+        "store t": "limits: expire was 30 days, is 7 days", "store t#expiring": "limits: expire was 30 days, is 7 days"
+    }  # fmt: skip
+    assert in_place(*both) is None and in_place(*reversed(both)) is not None
+    more = month.replace("a int", "a int, b int")
+    assert verdicts(month, more) == {
+        "source t": "widened: a new column `b`",
+        "store t": "widened: a new column `b`",
+        "sink t to console": "widened: a new column `b`",
+    }
+    versioned = plain.replace("unversioned", "versioned (retention = 1 day)")
+    assert verdicts(versioned, month)["store t#expiring"] == "new"
 
 
 def test_the_node_that_decided_and_its_line() -> None:

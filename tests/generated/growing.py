@@ -121,10 +121,12 @@ class Growing:
     def _left(self) -> str:
         return self.rng.choice(("", "left "))
 
-    def _clause(self, versioned: bool = True) -> tuple[str, int | None]:
-        """A `materialize` clause, perhaps an empty one, and the retention if it is versioned."""
+    def _clause(self, versioned: bool = True, expires: bool = False) -> tuple[str, int | None]:
+        """A `materialize` clause, perhaps an empty one, and the retention if it is versioned; or rows may expire."""
         rng = self.rng
         if not versioned or rng.random() < 0.5:
+            if expires and rng.random() < 0.5:
+                return f"materialize unversioned (expire = {rng.choice((1, 4, 15, 50, 300))} ms)", None
             return rng.choice(("", "materialize unversioned")), None
         retention = rng.choice((0, 5, 20, 60, 1000))
         grace = rng.choice(("", "", f", grace = {rng.choice((0, 10, 100))} ms"))

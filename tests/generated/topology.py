@@ -67,7 +67,7 @@ class _Operations(Growing):
         clauses.append(rng.choice(("timestamp at", "timestamp timestamp_millis(at)")))
         if tombstones:
             clauses.append("delete when gone")
-        clause, history = ("", None) if kind != "table" else self._clause()
+        clause, history = ("", None) if kind != "table" else self._clause(expires=True)
         clauses.append(clause)
         rest = tuple(c for c in columns if keyless or c not in key)
         self.sources.append(
@@ -151,14 +151,14 @@ class _Operations(Growing):
         if node is None:
             return
         when = f" delete when {self._expression(scope_of(node), 'boolean', 1)}" if self.rng.random() < 0.4 else ""
-        clause, history = self._clause()
+        clause, history = self._clause(expires=True)
         self._add(node, "table", f"to_table {node.name}{when} {clause}", node.key, node.value, history=history)
 
     def materialize(self) -> None:
         """A table in a store of its own."""
         if (node := self._pick("table")) is None:
             return
-        clause, history = self._clause(versioned=node.window is None)
+        clause, history = self._clause(versioned=node.window is None, expires=node.window is None)
         self._add(node, "table", f"materialize {node.name} {clause.removeprefix('materialize ')}", node.key, node.value,
                   window=node.window, history=history, final=node.final)  # fmt: skip
 

@@ -85,6 +85,7 @@ def test_completion_knows_the_place() -> None:
         window = "table t = aggregate payments group by currency window "
         assert await labels(window) == ["tumbling", "hopping", "sliding", "session"]
         assert await labels(window + "hopping (size = 1 hour, ") == ["advance", "offset", "grace"]
+        assert await labels("table r = materialize rates unversioned (") == ["expire"]
         found = await labels(window + "tumbling (size = 1 hour) select ")
         assert found[:6] == ["id", "currency", "amount", "paid_at", "window_start", "window_end"]
         assert "max_by" in found and "case" in found

@@ -109,6 +109,8 @@ def test_a_node_shows_its_columns_its_key_whether_it_is_versioned_and_why_and_it
         assert "**unversioned**: it is the result of an aggregate without `materialize versioned`" in (
             await hovered(editor, "table per_curr|ency")
         )
+        await editor.write("table t (k string) from memory () key k materialize unversioned (expire = 30 days);")
+        assert "rows expire 30 days behind the clock" in await hovered(editor, "table |t")
 
     session(play)
 

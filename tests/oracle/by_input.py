@@ -38,6 +38,8 @@ class InputOracle:
         self.metrics = Metrics()
         self._clocks, self._starts = node_clocks(plan), dict.fromkeys((node.name for node in plan.sources), -1)
         self._moment = -1
+        # Tables whose rows expire: the end of the input removes none.
+        self._forgetting = {n.name for n in plan.nodes if n.store is not None and n.store.expire is not None}
         self._floors: dict[str, int] = {}
         self._places = {node.name: place for place, node in enumerate(plan.nodes)}
         self._plan, self._routes = plan, [handed_on(stage) for stage in plan.stages]
@@ -81,7 +83,7 @@ class InputOracle:
                 (due + self._clocks[name].hold, self._places[name], name)
                 for stage in self._stages
                 for name, due in stage.due().items()
-                if source is None or source in self._clocks[name].sources
+                if (source is None and name not in self._forgetting) or source in self._clocks[name].sources
             ]
             if not due or min(due)[0] > until:
                 return

@@ -35,6 +35,15 @@ def test_a_join_with_a_table_goes_by_the_stream_and_holds_nothing_back_from_itse
     assert clocks["j"] == NodeClock(frozenset({"sales"}), 0, 6 * HOUR)
 
 
+def test_a_stage_has_to_know_all_steps_of_a_table_whose_rows_expire_and_nothing_is_held_back() -> None:
+    text = "table t = to_table sales materialize unversioned (expire = 1 hour); sink t to memory ();"
+    plan = _plan(text)
+    assert node_clocks(plan)["t"] == NodeClock(frozenset({"sales"}), 0, 0)
+    assert stepping(plan) == (frozenset(), frozenset({"sales"}))
+    assert (moments_due(plan)["sales"], moments_due(plan)["returns"]) == (None, frozenset())
+    assert set(stepping(_plan(text.replace(" (expire = 1 hour)", "")))) == {frozenset()}
+
+
 def test_what_comes_after_a_join_with_grace_is_behind_by_the_grace_and_a_global_table_adds_nothing() -> None:
     text = """
     stream j = left join sales with prices grace 6 hours select country, n;

@@ -176,6 +176,7 @@ def test_the_text_is_json_with_the_format_version_first_and_expressions_tagged()
         ("/nodes/1/store/retention", "7 days", "at /nodes/1/store/retention: expected int, found '7 days'"),
         ("/nodes/0/schema/key/0/type", "strong", "at /nodes/0/schema/key/0/type: not a type: 'strong'"),
         ("/nodes/0/schema/key/0/type", "decimal(3,4)", "at /nodes/0/schema/key/0/type: not a type"),
+        ("/nodes/1/store/expire", 5, "at /nodes/1/store/expire: the rows of node 't' cannot expire after 5 ms"),
         ("/nodes/0/operation/max_ahead", -1, "at /nodes/0/operation/max_ahead: -1 is negative"),
         ("/nodes/0/operation/max_ahead", "1 day", "at /nodes/0/operation/max_ahead: expected int, found '1 day'"),
         ("/nodes/0/operation/op", "eval", "at /nodes/0/operation/op: expected one of"),

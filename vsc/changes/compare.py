@@ -12,7 +12,7 @@ from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Meaning, Nodes, limits
 from vsc.changes.sources import place
 from vsc.changes.values import alike, holds
-from vsc.plan import Aggregate, Connector, Node, Plan, Sink, Source, StreamStreamJoin, StreamTableJoin
+from vsc.plan import EXPIRING, Aggregate, Connector, Node, Plan, Sink, Source, StreamStreamJoin, StreamTableJoin
 
 __all__ = ["compare"]
 
@@ -62,8 +62,8 @@ def _stores_of(plan: Plan) -> list[_Store]:
     for node in plan.nodes:
         if node.store is not None:
             found.append(_Store(node.store.name, node, None))
-        if node.operation.keeps is not None:
-            found.append(_Store(f"{node.owner}#{node.operation.keeps}", node, node.operation.keeps))
+        if node.keeps is not None:
+            found.append(_Store(f"{node.owner}#{node.keeps}", node, node.keeps))
     return found
 
 
@@ -93,7 +93,7 @@ def _limits_of_joins(nodes: Nodes, new: Plan) -> dict[str, tuple[str, ...]]:
     """By node, the changes of limits that no store upstream has, as joins that keep nothing have no verdict."""
     found: dict[str, tuple[str, ...]] = {}
     for node in ordered(new):
-        keeps = node.store is not None or node.operation.keeps is not None or isinstance(node.operation, Source)
+        keeps = node.store is not None or node.keeps is not None or isinstance(node.operation, Source)
         before = nodes.pairs.get(node.name)
         own = () if before is None else (f"`{node.owner}`: {text}" for text in limits(before, node, "store"))
         read = (text for name in node.inputs for text in found[name])
@@ -120,6 +120,8 @@ def _is_alike(was: _Store, now: _Store) -> bool:
 def _gone(nodes: Nodes, old: Plan, new: Plan, store: _Store) -> Change:
     """The verdict on a store that is no longer there. Records that wait in it go on, or have to be decided on."""
     node, now = store.node, nodes.successors.get(store.node.name)
+    if store.beside == EXPIRING and now is not None:
+        return Change("store", store.name, Verdict.DROPPED, f"the rows of `{now.owner}` stay", now.owner, now.line)
     if store.beside is None or not node.operation.waits:
         return Change("store", store.name, Verdict.DROPPED, "", node.owner, node.line)
     if now is not None and isinstance(now.operation, StreamTableJoin):
@@ -152,6 +154,9 @@ def _beyond(nodes: Nodes, old: Plan, new: Plan, name: str) -> str | None:
 
 def _new_store(nodes: Nodes, new: Plan, store: _Store) -> Change:
     node = store.node
+    if store.beside == EXPIRING and _goes_on(nodes, node) and _kind(nodes.pairs[node.name]) == _kind(node):
+        reason = "rows from before expire as well: those that are due with the first rows read"
+        return Change("store", store.name, Verdict.NEW, reason, node.owner, node.line)
     if node.name in nodes.meanings:
         return Change("store", store.name, Verdict.NEW, nodes.meanings[node.name].reason, node.owner, node.line)
     fill = _fill(nodes, new, node)
@@ -246,7 +251,8 @@ def _of_rows(nodes: Nodes, store: _Store) -> Meaning:
     if store.beside is not None and operation.kept == "input" and node.kind == "stream":
         return nodes.of_kept_input(node)
     own = nodes.meanings[node.name]
-    if store.beside is not None and operation.kept == "times" and own.state == "widened":
+    only_times = store.beside == EXPIRING or (store.beside is not None and operation.kept == "times")
+    if only_times and own.state == "widened":
         return Meaning("same", "", node)  # it has no columns
     return own
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from vsc.changes.compare import compare
 from vsc.changes.model import Change, Verdict
-from vsc.changes.nodes import Nodes
+from vsc.changes.nodes import Nodes, shortened
 from vsc.changes.sources import place
-from vsc.plan import Connector, Node, Plan, Stage, Suppress
+from vsc.plan import Connector, Node, Plan, Stage
 from vsc.plan.clocks import node_clocks
 
 __all__ = ["in_place", "renames_what_waits"]
@@ -51,9 +51,9 @@ def _read(node: Node) -> tuple[object, ...]:
 
 
 def _shortened(old: Node, new: Node) -> bool:
-    """Whether a `suppress` holds rows less long: what is due already has to be looked for, as an upgrade does."""
-    was, now = old.operation, new.operation
-    return isinstance(was, Suppress) and isinstance(now, Suppress) and now.wait < was.wait
+    """Whether a `suppress` holds rows less long, or rows expire sooner: what is due already has to be looked for, as an
+    upgrade does."""
+    return shortened(old, new) > 0
 
 
 def _clocks_stay(old: Plan, new: Plan, nodes: Nodes) -> bool:

@@ -15,12 +15,12 @@ from vsc.changes.reasons import Reason, Reasons
 from vsc.changes.sources import paired_sources
 from vsc.changes.terms import Terms
 from vsc.changes.values import holds
-from vsc.plan import Item, Node, Plan, Source, Store
+from vsc.plan import Item, Node, Plan, Source, Store, Suppress
 from vsc.plan import expressions as exprs
 from vsc.plan.record import record
 from vsc.plan.words import duration
 
-__all__ = ["Meaning", "Nodes", "limits"]
+__all__ = ["Meaning", "Nodes", "limits", "shortened"]
 
 
 @record
@@ -178,12 +178,22 @@ def limits(old: Node, new: Node, kind: str) -> Iterator[str]:
         yield from _of_stores(old.store, new.store)
 
 
+def shortened(old: Node, new: Node) -> int:
+    """By how many ms a `suppress` holds rows less long, or rows expire sooner: state knows what came out already."""
+    if old.expire is not None and new.expire is not None:
+        return max(old.expire - new.expire, 0)
+    was, now = old.operation, new.operation
+    return max(was.wait - now.wait, 0) if isinstance(was, Suppress) and isinstance(now, Suppress) else 0
+
+
 def _of_stores(old: Store, new: Store) -> Iterator[str]:
     """Grace and segment, if not given, follow from the retention; they are then not reported."""
     if old.retention != new.retention:
         yield _from_to("retention", old.retention, new.retention)
     elif old.segment != new.segment:
         yield _from_to("segment", old.segment, new.segment)
+    if old.expire != new.expire:
+        yield _from_to("expire", old.expire, new.expire)
     if old.grace != new.grace and not (old.grace == old.retention and new.grace == new.retention):
         yield _from_to("grace", old.grace, new.grace)
 

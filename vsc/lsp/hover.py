@@ -109,5 +109,7 @@ def _store(store: Store) -> Iterator[str]:
         yield (
             f"retention {duration(store.retention)}, grace {duration(store.grace)}, segment {duration(store.segment)}"
         )
+    elif store.expire is not None:
+        yield f"rows expire {duration(store.expire)} behind the clock"
     elif store.implied:
         yield "keeps its newest rows in a store, for look-ups"

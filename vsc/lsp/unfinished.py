@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from vsc.compiler.passes.clock import TOPOLOGY_OPTIONS
 from vsc.compiler.passes.connectors import connector_options
-from vsc.compiler.passes.stores import VERSIONED_OPTIONS
+from vsc.compiler.passes.stores import UNVERSIONED_OPTIONS, VERSIONED_OPTIONS
 from vsc.compiler.passes.suppress import suppress_options
 from vsc.compiler.passes.windows import WINDOW_OPTIONS
 from vsc.compiler.syntax import LOST
@@ -105,6 +105,8 @@ def _owned(before: Sequence[str], stream: bool) -> Mapping[str, OptionSpec]:
         return WINDOW_OPTIONS.get(word, {})
     if word == "versioned":
         return VERSIONED_OPTIONS
+    if word == "unversioned":
+        return UNVERSIONED_OPTIONS
     return suppress_options(word == "closes") if "suppress" in before and "until" in before else {}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vsc.plan import operations, parts
 from vsc.plan.expressions import Call, Cast, Expr
-from vsc.plan.nodes import FORMAT_VERSION, Clock, HandOver, Node, Plan, Sink, Stage, StageInput
+from vsc.plan.nodes import EXPIRING, FORMAT_VERSION, Clock, HandOver, Node, Plan, Sink, Stage, StageInput
 from vsc.plan.operations import *  # noqa: F403
 from vsc.plan.parts import *  # noqa: F403
 from vsc.plan.types import DataType, parse_type
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from vsc.plan.codec import PlanError, dump, load
 
 __all__ = [
-    "FORMAT_VERSION", "Call", "Cast", "Clock", "DataType", "Expr", "HandOver", "Node", "Plan", "PlanError", "Sink",
-    "Stage", "StageInput", "dump", "load", "parse_type",
+    "EXPIRING", "FORMAT_VERSION", "Call", "Cast", "Clock", "DataType", "Expr", "HandOver", "Node", "Plan", "PlanError",
+    "Sink", "Stage", "StageInput", "dump", "load", "parse_type",
 ]  # fmt: skip
 __all__ += operations.__all__
 __all__ += parts.__all__

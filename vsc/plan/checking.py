@@ -105,6 +105,8 @@ def _node(node: nodes.Node, before: dict[str, nodes.Node], own: Set[_Called], pa
     ahead = node.operation.max_ahead if isinstance(node.operation, nodes.Source) else None
     if ahead is not None and ahead < 0:
         yield f"{path}/operation/max_ahead", f"{ahead} is negative"
+    if node.expire is not None and not _expires(node):
+        yield f"{path}/store/expire", f"the rows of node {node.name!r} cannot expire after {node.expire} ms"
     if not 0 <= node.bounds <= len(node.schema.key):
         yield f"{path}/bounds", f"{node.bounds} is not a number of key columns"
     names = [column.name for column in (*node.schema.key, *node.schema.value)]
@@ -122,6 +124,13 @@ def _node(node: nodes.Node, before: dict[str, nodes.Node], own: Set[_Called], pa
         yield f"{path}/schema", f"the columns of node {node.name!r} are not those that its operation makes"
     for place, expr, seen in node.operation.expressions(schemas, node.schema):
         yield from _expression(expr, _scope(seen), own, f"{path}/operation/{place}")
+
+
+def _expires(node: nodes.Node) -> bool:
+    """Whether the rows of a table can expire."""
+    operation, store = node.operation, node.store
+    unversioned = store is not None and store.kind == "unversioned" and (store.expire or 0) > 0
+    return unversioned and operation.can_expire and not operation.global_ and not node.bounds
 
 
 def _kinds(node: nodes.Node, found: tuple[str, ...]) -> tuple[str, ...]:

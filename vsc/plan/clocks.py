@@ -81,9 +81,9 @@ def _asking(plan: Plan, clocks: Mapping[str, NodeClock]) -> frozenset[str]:
     for node in plan.nodes:
         above = [plan.node(name) for name in node.taken]
         before = frozenset().union(*(waited[one.name] for one in above))
-        waited[node.name] = before | {clocks[one.name].sources for one in above if one.operation.waits}
+        waited[node.name] = before | {clocks[one.name].sources for one in above if one.waits}
         beside = any(sources != clocks[node.name].sources for sources in waited[node.name])
-        if node.operation.waits or (beside and _tells_time(node)):
+        if node.waits or (beside and _tells_time(node)):
             found.add(node.name)
     return frozenset(found)
 

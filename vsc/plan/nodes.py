@@ -19,6 +19,9 @@ from vsc.plan.record import record
 Clock = Choice["input", "records"]
 """What stream time is (`Plan.clock`)."""
 
+EXPIRING = "expiring"
+"""What a table whose rows expire keeps beside them: when each does."""
+
 FORMAT_VERSION = 2
 """The format version of the plan's JSON. Plans of other format versions are refused."""
 
@@ -53,6 +56,26 @@ class Node:
         if not isinstance(self.operation, Source):
             raise TypeError(f"node '{self.name}' is not a source")
         return self.operation
+
+    @property
+    def expire(self) -> int | None:
+        """How far behind the clock, in ms, the rows of its table expire; None: they stay."""
+        return None if self.store is None else self.store.expire
+
+    @property
+    def waits(self) -> bool:
+        """Whether something comes out when time goes on: what the operation has held back, or a row that expires."""
+        return self.operation.waits or self.expire is not None
+
+    @property
+    def branches(self) -> bool:
+        """Whether one record may cause several: those of the operation, or those of rows that expire."""
+        return self.operation.branches or self.expire is not None
+
+    @property
+    def keeps(self) -> str | None:
+        """What it keeps beside its table, in the words of the store's name."""
+        return self.operation.keeps if self.expire is None else EXPIRING
 
     @property
     def taken(self) -> tuple[str, ...]:

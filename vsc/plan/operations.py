@@ -30,6 +30,7 @@ class Source(Facts):
 
     by_key = False
     reads = ()
+    can_expire = True
     limits = ("max_ahead",)
 
     connector: Connector
@@ -124,6 +125,7 @@ class ToTable(Facts):
     """Reads a stream as a table: a record is its key's new row. A record without a value, or one for which
     `delete_when` is true, is a tombstone."""
 
+    can_expire = True
     of_first = ("delete_when",)
 
     delete_when: Item | None
@@ -134,6 +136,7 @@ class ToTable(Facts):
 class Materialize(Facts):
     """The input unchanged, with a store of its own."""
 
+    can_expire = True
     reads = ("table",)
     fits = same_schema
 

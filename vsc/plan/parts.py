@@ -74,8 +74,9 @@ class Store:
 
     `kind` is ``versioned`` (KIP-889) or ``unversioned``. A versioned store has three times in milliseconds:
     `retention`, how far behind stream time a look-up as of a time can go; `grace`, how far behind it a write is still
-    accepted; `segment`, the span of a segment. An unversioned store has None for each. `implied` is true if no clause
-    asked for the store, but an operator needs it.
+    accepted; `segment`, the span of a segment. An unversioned store has None for each; `expire` is its own: a row whose
+    time is so many ms behind the clock is removed; None: rows stay. `implied` is true if no clause asked for the store,
+    but an operator needs it.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Store:
     grace: int | None = None
     segment: int | None = None
     implied: bool = False
+    expire: int | None = None
 
 
 @record

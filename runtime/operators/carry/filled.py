@@ -112,7 +112,8 @@ def _alone(plan: Plan, stage: Stage, fill: Fill) -> tuple[Plan, tuple[int, ...]]
     """`plan` with an extra stage through which a table's rows pass on their way to one operator; and its place."""
     table, last = fill.table, fill.through[-1]
     entrance = Node(_entrance(table), "stream", table.schema, Materialize(), (), table.line)
-    filled = replace(table, operation=ToTable(None), inputs=(entrance.name,))
+    store = None if table.store is None else replace(table.store, expire=None)  # it has the rows that are there
+    filled = replace(table, operation=ToTable(None), inputs=(entrance.name,), store=store)
     nodes = (entrance, *(filled if node.name == table.name else node for node in plan.nodes))
     names = (table.name, *(node.name for node in fill.through))
     hands_on = tuple(one for one in stage.hands_on if one.node == last.name)

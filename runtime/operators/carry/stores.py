@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from vsc.changes import Change, Verdict, compare, decision
-from vsc.changes.nodes import Nodes
-from vsc.plan.nodes import Column, Plan, Stage, Suppress
+from vsc.changes.nodes import Nodes, shortened
+from vsc.plan.nodes import Column, Plan, Stage
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry.columns import Columns, Unfitting
@@ -133,11 +133,8 @@ def _move(old: Plan, new: Plan, was: StoreInfo, now: StoreInfo) -> Move:
 
 
 def _shortened(old: Plan, new: Plan, was: StoreInfo, now: StoreInfo) -> int:
-    """By how many ms a `suppress` holds rows less long: it looks for what is due only where it has not looked yet."""
-    before, after = old.node(was.node).operation, new.node(now.node).operation
-    if now.is_table or not isinstance(before, Suppress) or not isinstance(after, Suppress):
-        return 0
-    return max(before.wait - after.wait, 0)
+    """By how many ms rows come out sooner: what is due is looked for only where it has not been looked yet."""
+    return 0 if now.is_table else shortened(old.node(was.node), new.node(now.node))
 
 
 def _columns(old: Plan, new: Plan, was: StoreInfo, now: StoreInfo) -> Columns:

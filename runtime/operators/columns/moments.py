@@ -206,10 +206,11 @@ class Routes:
             node = self._plan.node(name)
             feeding = [depths[read] for read in node.taken if read in depths]
             before = max(feeding, default=1)
-            if node.operation.waits and self._plan.clock == "input":
+            stays = self._stage.id == 0  # nothing is kept there, so no row expires
+            if (node.operation.waits if stays else node.waits) and self._plan.clock == "input":
                 before = max(before, _RELEASED)
             self._fed[name] = before
-            if node.operation.branches or len(set(feeding)) > 1:
+            if (node.operation.branches if stays else node.branches) or len(set(feeding)) > 1:
                 opened.add(name)
                 before += 1
             depths[name] = before

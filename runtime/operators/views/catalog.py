@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from vsc.plan.clocks import node_clocks
-from vsc.plan.nodes import Aggregate, Node, Plan, Stage
+from vsc.plan.nodes import EXPIRING, Aggregate, Node, Plan, Stage
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.layout import askers, stage_of_store, store_prefix
 from vsc.runtime.operators.operator import operator_of
+from vsc.runtime.operators.views.expiring import EXPIRY
 from vsc.runtime.operators.views.limited import limited
 from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.operators.views.tables import open_table_view
@@ -101,7 +102,7 @@ def held_back(plan: Plan, stage: Stage, node: Node, kv: OrderedKV) -> int:
 
 def side_store_of(node: Node) -> SideStore:
     """What `node`, which has a store that is not a table's, keeps there."""
-    side_store = operator_of(node.operation).side_store
+    side_store = EXPIRY if node.keeps == EXPIRING else operator_of(node.operation).side_store
     assert side_store is not None
     return side_store
 
@@ -115,7 +116,7 @@ def _of_node(plan: Plan, stage: Stage, node: Node) -> Iterator[StoreInfo]:
             ("valid_from", "valid_to"), prefix, node.name, _replicated(plan, node),
             home is None or home.id == stage.id,
         )  # fmt: skip
-    kind = node.operation.keeps
+    kind = node.keeps
     if kind is not None:
         side_store = side_store_of(node)
         contents = side_store.contents(plan, node, node.operation)

@@ -142,6 +142,15 @@ def test_pictures_of_the_plan_as_it_runs_show_windows_and_waits() -> None:
             assert shown in text
 
 
+def test_every_form_shows_when_rows_expire() -> None:
+    text = "table t (k string) from memory () key k materialize unversioned (expire = 30 days); sink t to noop ();"
+    plan = compile_topology(text)
+    assert "store     t unversioned (expire = 30 days)" in emit(plan, "topology")
+    for form in ("dot", "mermaid", "svg"):
+        assert ["expire 30 days" in emit(plan, form, as_it_runs) for as_it_runs in (False, True)] == [True, True]
+    assert '"expire_ms": 2592000000' in emit(plan, "graph")
+
+
 # ------------------------------------------------------------------------------------------------------ the layout
 
 

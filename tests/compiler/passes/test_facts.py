@@ -37,7 +37,12 @@ def _schema(survey: Survey, plan: Plan, name: str) -> str | None:
 
 
 def _store_words(store: Store) -> str:
-    times = [("retention", store.retention), ("grace", store.grace), ("segment", store.segment)]
+    times = [
+        ("retention", store.retention),
+        ("grace", store.grace),
+        ("segment", store.segment),
+        ("expire", store.expire),
+    ]
     return ", ".join([store.kind, *(f"{name} {duration(ms)}" for name, ms in times if ms is not None)])
 
 

@@ -8,6 +8,7 @@ from tests.oracle.records.aggregate.results import Results
 from tests.oracle.records.aggregate.windows import WindowedAggregate
 from tests.oracle.records.building import Built, Consumer, Parts
 from tests.oracle.records.consumer import ChangeConsumer
+from tests.oracle.records.expiring import ExpiringPut
 from tests.oracle.records.expressions import Row, condition, items
 from tests.oracle.records.graph_getters import asked, pair
 from tests.oracle.records.put import TablePut
@@ -22,6 +23,9 @@ def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
     context, old = parts.context, parts.old_wanted(node.name)
     store = parts.tables.get(node.name)
     put = None if store is None else TablePut(node.name, store, context, forward)
+    if put is not None and node.store is not None and node.store.expire is not None:
+        put = expiring = ExpiringPut(node, node.store.expire, put, old, context)
+        parts.waiting[node.name], parts.beside[node.name] = expiring, expiring.content
     match node.operation:
         case Source():
             _check_stored(node, old, put)

@@ -1,0 +1,51 @@
+"""What a table whose rows expire keeps beside them: when each row expires, by time and key; and a view of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vsc.plan.nodes import Column, Node, Operation, Plan
+from vsc.runtime.operators.views.question import Question, Status, StoreInfo
+from vsc.runtime.operators.views.view import Contents, Entry, SideStore, clock
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.kv_base import OrderedKV
+from vsc.runtime.state.suppressed import MOVING, Suppressed
+
+__all__ = ["EXPIRY", "SUFFIX"]
+
+SUFFIX = b"x"
+
+
+class _View:
+    """The keys of the rows; `due`: the stream time at which the row expires. Nothing is held back: the table has it."""
+
+    held = 0
+
+    def __init__(self, node: Node, operation: Operation, info: StoreInfo, kv: OrderedKV) -> None:
+        self._rows, self._after = Suppressed(kv, info.prefix), node.expire or 0
+        self._keys = KeyCodec([c.type for c in info.key])
+
+    @property
+    def stream_time(self) -> int | None:
+        return clock(self._rows.stream_time)
+
+    def rows(self) -> int:
+        return self._rows.count
+
+    def answer(self, question: Question) -> Iterator[Entry]:
+        for row in self._rows.all():
+            if question.wants(row.key):
+                yield Entry(
+                    Status.ROW, row.key, self._keys.decode(row.key), (), (row.timestamp, row.place + self._after)
+                )
+
+
+def _contents(plan: Plan, node: Node, operation: Operation) -> Contents:
+    return Contents(("timestamp", "due"), node.schema.key, (), node.name)
+
+
+def _encoded(plan: Plan, node: Node, operation: Operation) -> tuple[Column, ...]:
+    return ()
+
+
+EXPIRY = SideStore(SUFFIX, _contents, _View, lambda _: MOVING, _encoded)
