@@ -34,6 +34,22 @@ def test_values_come_back_as_python_values() -> None:
         assert record.timestamp == 1577836800001
 
 
+def test_a_dropped_record_of_kafka_is_a_dead_letter() -> None:
+    text = """
+    stream s (k string, at bigint) from kafka (bootstrap_servers = 'b:9092', topic = 's', format = 'json')
+      key k timestamp timestamp_millis(at);
+    stream once = distinct s within 5 ms;
+    sink once to memory ();
+    sink dropped to memory ();
+    """
+    with TopologyTestDriver(text) as driver:
+        for at in (1, 2):
+            driver.pipe("s", {"k": "a", "at": at})
+        (letter,) = driver.read("dropped")
+        assert letter.value is not None
+        assert (letter.value["reason"], letter.value["position"]) == ("duplicate", '{"offset":1}')
+
+
 def test_missing_columns_are_null_and_a_missing_timestamp_column_is_filled() -> None:
     text = "stream s (k string, v string, at timestamp, n bigint) from memory () key k timestamp at;"
     with TopologyTestDriver(text) as driver:

@@ -1,4 +1,4 @@
-"""Runs the examples on the pages of the operators and of time, and writes their tables: ``python -m
+"""Runs the examples on the pages of the operators, of time and of recipes, and writes their tables: ``python -m
 tools.docs.operators``.
 
 An example is a topology and, below it, a comment with the records that it is fed::
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,9 @@ from vsc.testing import Record, TopologyTestDriver
 __all__ = ["DOCS", "EXAMPLE", "feed", "pages"]
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = (*sorted((DOCS / "operators").glob("*.md")), DOCS / "time.md")
+PAGES = (*sorted((DOCS / "operators").glob("*.md")), *sorted((DOCS / "recipes").glob("*.md")), DOCS / "time.md")
+_YEAR = 366 * 24 * 60 * 60 * 1000
+"""Smaller numbers of milliseconds are shown as they are, later ones as a time in UTC."""
 EXAMPLE = re.compile(
     r"^```vdsl\n(?P<topology>(?:(?!^```).)*)^```\n\n(?P<comment><!-- run (?P<both>both )?(?P<nodes>\w+(?:, \w+)*)\n"
     r"(?P<input>.*?)-->\n).*?^<!-- end -->\n",
@@ -103,15 +106,21 @@ def _counted(driver: TopologyTestDriver) -> dict[str, int]:
 def _shown(record: Record) -> str:
     key = ", ".join(map(_text, record.key.values()))
     value = "removed" if record.value is None else ", ".join(map(_text, record.value.values()))
-    return f"`({key}) {value}` at {record.timestamp}".replace("() ", "")
+    return f"`({key}) {value}` at {_moment(record.timestamp)}".replace("() ", "")
 
 
 def _text(value: object) -> str:
     if value is None:
         return "null"
-    if hasattr(value, "timestamp"):
-        return str(round(value.timestamp() * 1000))
+    if isinstance(value, datetime):
+        return _moment(round(value.timestamp() * 1000))
     return str(value)
+
+
+def _moment(ms: int) -> str:
+    if ms < _YEAR:
+        return str(ms)
+    return datetime.fromtimestamp(ms / 1000, UTC).replace(tzinfo=None).isoformat(" ").removesuffix(":00")
 
 
 if __name__ == "__main__":

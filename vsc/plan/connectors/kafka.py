@@ -125,6 +125,8 @@ class KafkaFacts(ConnectorFacts):
         return (self.kind, *servers), "topic"
 
     def position(self, part: str, offset: int) -> dict[str, str | int]:
-        """Topic, partition and offset; the name of a source partition is `TOPIC-PARTITION`."""
+        """Topic, partition and offset; a source partition is called `TOPIC-PARTITION`, in the test driver nothing."""
+        if not part:
+            return {"offset": offset}
         topic, _, partition = part.rpartition("-")
         return {"topic": topic, "partition": int(partition), "offset": offset}
