@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tarfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +39,7 @@ from vsc.plan import (
 )
 from vsc.plan.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, DecimalType, Field, StructType
 
+CHECKPOINTS = Path(__file__).parents[1] / "runtime/spark/checkpoints"
 N = expressions.Column(0, "n", BIGINT)
 S = StructType((Field("a b", STRING), Field("c", DecimalType(12, 2))))
 
@@ -116,6 +119,25 @@ def test_a_plan_without_a_clock_is_one_of_before_and_goes_by_records() -> None:
     of_input = dataclasses.replace(plan, clock="input")
     assert json.loads(dump(of_input))["clock"] == "input" and load(dump(of_input)) == of_input
     assert load(_changed("/clock", "records")) == plan
+
+
+@pytest.mark.parametrize("kept", sorted(CHECKPOINTS.glob("*.tar.gz")), ids=lambda path: path.name)
+def test_the_plan_of_a_kept_checkpoint_is_read_and_written_as_it_is(kept: Path) -> None:
+    with tarfile.open(kept) as archive:
+        (name,) = (name for name in archive.getnames() if name.endswith("vsc/plan.json"))
+        file = archive.extractfile(name)
+        assert file is not None
+        text = file.read().decode()
+    assert dump(load(text)) == text
+
+
+def test_a_store_whose_rows_stay_is_written_as_before() -> None:
+    plan = _plan()
+    assert "expire" not in dump(plan)
+    table = next(node for node in plan.nodes if node.store is not None)
+    forgets = dataclasses.replace(table, store=Store("t", "unversioned", expire=7))
+    changed = dataclasses.replace(plan, nodes=tuple(forgets if n is table else n for n in plan.nodes))
+    assert '"expire": 7' in dump(changed) and load(dump(changed)) == changed
 
 
 def test_a_join_without_max_age_is_written_as_before() -> None:

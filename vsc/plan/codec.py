@@ -52,6 +52,7 @@ _LEFT_OUT: dict[type, frozenset[str]] = {
     nodes.StreamGlobalJoin: frozenset({"max_age"}),
     nodes.Explode: frozenset({"position"}),
     nodes.Map: frozenset({"timestamp"}),
+    nodes.Store: frozenset({"expire"}),
     nodes.Window: frozenset({"offset", "zone", "months"}),
 }
 _BY_TAG = {tag: cls for cls, (_, tag) in _TAGS.items()}
