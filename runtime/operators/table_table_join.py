@@ -3,12 +3,13 @@
 Each side's changes look into the other side; a versioned side drops changes that are not its key's newest. A look-up
 into a join without a store continues in both sides. The row before a change is the last one sent (D27): that of the
 join's own store; without one, it is computed from the row before on the changed side. The compiler gives a store to a
-join whose sides change with the same record.
+join whose sides change together, with the same record. Then each side finds the other one as it is behind the record:
+if both lose their rows, neither finds a partner any more, and the result is deleted all the same (D30).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -52,11 +53,16 @@ class _TableTableJoin(Step):
         self._site, self._operation = site, operation
         self._pairs = _pairs(site, operation)
         self._left, self._right = (site.look_up(name) for name in site.node.inputs)
+        left, right = ({*_above(site, name)} for name in site.node.inputs)
+        self._together = not left.isdisjoint(right)
 
     def fed(self, feeding: Sequence[Flow | None]) -> Flow:
         left, _ = feeding
         parts = [self._side(flow, flow is left) for flow in feeding if flow is not None]
-        return self._site.opened(self._site.stored(Flow.merged(parts)))
+        sent = self._site.stored(Flow.merged(parts), old=self._together)
+        if self._together and sent.old is not None:
+            sent = sent.select(sent.present | sent.old.present)
+        return self._site.opened(sent)
 
     def _side(self, flow: Flow, is_left: bool) -> Flow:
         operation = self._operation
@@ -88,10 +94,20 @@ class _TableTableJoin(Step):
     def _sends(self, flow: Flow, other: TableRows, is_left: bool) -> Mask:
         """Which changes give a result: not those without a required partner, nor tombstones with nothing before."""
         mode = self._operation.mode
+        if mode == "inner" and is_left and self._together:  # of a row that both sides lose at once, the left one tells
+            return other.present | ~flow.present
         if mode == "inner" or (mode == "left" and not is_left):
             return other.present
         known = other.present | flow.present
         return known if flow.old is None else known | flow.old.present
+
+
+def _above(site: Site, name: str) -> Iterator[str]:
+    """A node, and those of the stage that it is computed from."""
+    yield name
+    if name in site.stage.nodes:
+        for read in site.plan.node(name).inputs:
+            yield from _above(site, read)
 
 
 def _later(own: Int64s, other: TableRows) -> Int64s:

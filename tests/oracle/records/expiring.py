@@ -32,7 +32,7 @@ class ExpiringPut(TablePut):
     def __len__(self) -> int:
         return 0  # the table has its rows: nothing is held back
 
-    def process(self, key: Row, new: Row | None, old: Before | None, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Before | None, time: int, silent: bool = False) -> None:
         """Takes a change; by Kafka's clock what is due then comes behind it."""
         self._stream_time = self._context.stream_time_after(self._node, self._stream_time, time)
         if time + self._after <= self._stream_time:
@@ -41,7 +41,7 @@ class ExpiringPut(TablePut):
             self._times.pop(key, None)
             if new is not None:
                 self._times[key] = time
-            self._inner.process(key, new, old, time)
+            self._inner.process(key, new, old, time, silent)
         while not self._context.by_input and self._times and self._first() + self._after <= self._stream_time:
             for one in self.take_due():
                 self.release(one)

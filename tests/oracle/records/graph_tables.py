@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tests.oracle.records import filter, map, materialize, source_table, table_table_join, to_table
 from tests.oracle.records.aggregate.build import aggregate_operator
 from tests.oracle.records.aggregate.results import Results
@@ -65,7 +67,9 @@ def _table_table_join(
     parts: Parts, node: Node, operation: TableTableJoin, old: bool, put: TablePut | None, forward: ChangeConsumer
 ) -> tuple[Consumer, Consumer]:
     left, right = node.inputs
-    send = forward if put is None else _kept(put, old)
+    left_above, right_above = ({*_above(parts, name)} for name in node.inputs)
+    together = not left_above.isdisjoint(right_above)
+    send = forward if put is None else _kept(put, old, together)
     owes_old, pairs = old and put is None, pair(parts, node, operation)
 
     def side(is_left: bool, versioned: bool, other: str) -> Consumer:
@@ -76,6 +80,7 @@ def _table_table_join(
             versioned,
             asked(parts, node, other),
             pairs,
+            together,
             owes_old,
             parts.context,
             send,
@@ -84,11 +89,21 @@ def _table_table_join(
     return side(True, operation.left_versioned, right), side(False, operation.right_versioned, left)
 
 
-def _kept(put: TablePut, old_wanted: bool) -> ChangeConsumer:
-    """Writes a change; its old row is the newest of the store (D27)."""
+def _above(parts: Parts, name: str) -> Iterator[str]:
+    """A node, and those of the stage that it is computed from."""
+    yield name
+    if name in parts.stage.nodes:
+        for read in parts.nodes[name].inputs:
+            yield from _above(parts, read)
+
+
+def _kept(put: TablePut, old_wanted: bool, together: bool) -> ChangeConsumer:
+    """Writes a change; its old row is the newest of the store (D27). If the sides change `together`, the deletion of
+    nothing is not sent on."""
 
     def keep(key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
-        put.process(key, new, put.newest(key) if old_wanted else None, time)
+        before = put.newest(key)
+        put.process(key, new, before if old_wanted else None, time, together and new is None and before is None)
 
     return keep
 

@@ -27,10 +27,10 @@ class TablePut:
         """Removes a row of an unversioned store and tells nobody: its key will not be asked for again."""
         self._put(key, None, 0)
 
-    def process(self, key: Row, new: Row | None, old: Before | None, time: int) -> None:
-        """Writes `new`; `old` is what goes on as the change's old row."""
+    def process(self, key: Row, new: Row | None, old: Before | None, time: int, silent: bool = False) -> None:
+        """Writes `new`; `old` is what goes on as the change's old row. `silent`: nothing goes on."""
         outcome = self._put(key, new, time)
         if outcome == "expired":
             self._context.dropped(self._name, Dropped.EXPIRED)
-        else:
+        elif not silent:
             self._forward(key, new, old, outcome == "latest", time)

@@ -44,11 +44,12 @@ def joined(mode: Mode, values: Values) -> Pair:
 class TableTableJoin:
     """One side of a join. `is_left`: this is the left one; `versioned`: its status; `other`: looks into the other.
 
-    `send` takes the result's change: the consumers, or the join's own store. `old_wanted`: whether somebody downstream
+    `together`: the sides can change with one record. `send` takes the result's change: the consumers, or the join's own
+    store. `old_wanted`: whether somebody downstream
     needs what the result was before.
     """
 
-    __slots__ = ("_context", "_get", "_is_left", "_mode", "_name", "_old", "_pair", "_send", "_versioned")
+    __slots__ = ("_context", "_get", "_is_left", "_mode", "_name", "_old", "_pair", "_send", "_together", "_versioned")
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class TableTableJoin:
         versioned: bool,
         other: Getter,
         pair: Pair,
+        together: bool,
         old_wanted: bool,
         context: Context,
         send: ChangeConsumer,
@@ -68,6 +70,7 @@ class TableTableJoin:
         self._versioned = versioned
         self._get = other
         self._pair = pair
+        self._together = together
         self._old = old_wanted
         self._context = context
         self._send = send
@@ -100,6 +103,8 @@ class TableTableJoin:
 
     def _gives_nothing(self, new: Row | None, old: Before | None, other: Timed) -> bool:
         if other is not None:
+            return False
+        if self._mode == "inner" and self._is_left and self._together and new is None:
             return False
         if self._mode == "inner" or (self._mode == "left" and not self._is_left):
             return True

@@ -159,3 +159,19 @@ def test_a_table_meets_its_own_aggregate_as_it_was_first(partitions: int) -> Non
         driver.pipe("staff", {"id": "a", "boss": "x", "n": 1}, timestamp=1)
         driver.pipe("staff", {"id": "a", "boss": "x", "n": 2}, timestamp=2)
         assert found(driver, "j") == [("a", (1, 1), 1), ("a", (2, 1), 2), ("a", (2, 2), 2)]
+
+
+@pytest.mark.parametrize("store", ["", " materialize unversioned", " materialize versioned (retention = 1 hour)"])
+@pytest.mark.parametrize("form", ["a with a as r", "a with odd as r", "odd with a as r"])
+def test_a_row_that_both_sides_lose_at_once_leaves_the_join(form: str, store: str) -> None:
+    text = (
+        "table a (k string, v int, gone boolean) from memory () key k delete when gone;\n"
+        f"table odd = filter a where v % 2 = 1;\ntable t = join {form} select v as v{store}; sink t to noop ();"
+    ).replace("select v as", "select r.v as")
+    with TopologyTestDriver(text) as driver:
+        driver.pipe("a", {"k": "x", "v": 1}, timestamp=1)
+        assert found(driver, "t")[-1] == ("x", (1,), 1)
+        driver.pipe("a", {"k": "x", "gone": True}, timestamp=2)
+        assert found(driver, "t")[-1] == ("x", None, 2)
+        driver.pipe("a", {"k": "y", "gone": True}, timestamp=3)
+        assert store == "" or found(driver, "t") == []
