@@ -105,13 +105,16 @@ class Losses:
 
     A record on which an expression fails is one of them, if `on_error` says so. Failing records are a mask, not an
     exception: the other records of the batch go on. With ``fail`` the batch is computed to its end, then the first
-    failure in the order of processing is raised; nothing has been written.
+    failure in the order of processing is raised; nothing has been written. The losses of nodes that are `repeated` are
+    noted in another stage.
     """
 
-    __slots__ = ("_first", "_letters", "_routes", "found", "metrics", "on_error")
+    __slots__ = ("_first", "_letters", "_repeated", "_routes", "found", "metrics", "on_error")
 
-    def __init__(self, letters: Letters, routes: Routes, on_error: Literal["drop", "fail"]) -> None:
-        self._letters, self._routes, self.on_error = letters, routes, on_error
+    def __init__(
+        self, letters: Letters, routes: Routes, on_error: Literal["drop", "fail"], repeated: frozenset[str]
+    ) -> None:
+        self._letters, self._routes, self.on_error, self._repeated = letters, routes, on_error, repeated
         self.metrics = Metrics()
         self.found: list[Lost] = []
         self._first: tuple[tuple[int, ...], NodeFailure] | None = None
@@ -137,6 +140,8 @@ class Losses:
         `message` has details for each of these places. `waited`: the flow's moments are not those of the records.
         `owner`: the node under which they are counted, if not `node`.
         """
+        if node.name in self._repeated:
+            return
         is_mask, owner = rows.dtype == np.bool_, owner or node.owner
         takers = self.takers(owner, why, int(np.count_nonzero(rows)) if is_mask else len(rows))
         if not takers:

@@ -21,6 +21,7 @@ __all__ = [
     "is_broadcast",
     "outside",
     "readers",
+    "repeated",
     "scattered",
     "stage_of_store",
     "store_prefix",
@@ -97,6 +98,11 @@ def outside(plan: Plan, stage: Stage, name: str) -> int:
         if name in node.taken and node.name in later and node.name not in inside:
             return place
     return -1
+
+
+def repeated(stage: Stage) -> frozenset[str]:
+    """The nodes of `stage` that another stage emits: it has the same rows of them, and loses the same."""
+    return frozenset(stage.nodes) - frozenset(stage.emits) if stage.id else frozenset()
 
 
 def stage_of_store(plan: Plan, name: str) -> Stage | None:

@@ -18,7 +18,7 @@ from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes, processing, turns
 from vsc.runtime.operators.dead_letters import Letters, Losses, Lost, letters_of
-from vsc.runtime.operators.layout import hands_out
+from vsc.runtime.operators.layout import hands_out, repeated
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.site import Site
@@ -43,7 +43,7 @@ class StageNodes:
         observe: frozenset[str],
     ) -> None:
         self._plan, self._stage, self._kv, self._on_error = plan, stage, kv, on_error
-        self._letters = Letters(plan)
+        self._letters, self._repeated = Letters(plan), repeated(stage)
         handed_out = hands_out(stage, observe)
         reachable = dict.fromkeys([*stage.nodes, *(i.node for i in stage.inputs)])
         self._handed_out = [name for name in reachable if name in handed_out]
@@ -52,7 +52,7 @@ class StageNodes:
 
     def losses(self) -> Losses:
         """What a new batch loses: nothing so far."""
-        return Losses(self._letters, self.routes, self._on_error)
+        return Losses(self._letters, self.routes, self._on_error, self._repeated)
 
     def process(
         self,

@@ -22,6 +22,8 @@ from tests.oracle import Played, shipped
 from vsc.compiler import compile_topology
 from vsc.runtime.records import Batch
 
+__all__ = ["by_row", "last_rows"]
+
 COUNTED = "counted_"
 
 
@@ -45,15 +47,15 @@ def test_an_aggregate_counts_what_its_table_has(seed: int, large: bool) -> None:
     played = shipped(plan, case.epochs, observed, case.partitions, "drop", case.restarts, clock="input")
     assert played.failure is None
     for name in tables:
-        counts = Counter(map(_text, _rows(played, name).values()))
-        assert sorted(counts.values()) == sorted(row[0] for row in _rows(played, COUNTED + name).values()), name
+        counts = Counter(map(_text, last_rows(played, name).values()))
+        assert sorted(counts.values()) == sorted(row[0] for row in last_rows(played, COUNTED + name).values()), name
 
 
-def _rows(played: Played, table: str) -> dict[str, tuple[Any, ...]]:
+def last_rows(played: Played, table: str) -> dict[str, tuple[Any, ...]]:
     """The last row of each key, of all that came out of a table; not those that its history alone has."""
     found: dict[str, tuple[Any, ...]] = {}
     for batch in played.batches.get(table, ()):
-        keys, values = _by_row(batch, batch.keys), _by_row(batch, batch.values)
+        keys, values = by_row(batch, batch.keys), by_row(batch, batch.values)
         for number, (key, value, present) in enumerate(zip(keys, values, batch.present, strict=True)):
             if batch.latest is not None and not batch.latest[number]:
                 continue
@@ -64,7 +66,7 @@ def _rows(played: Played, table: str) -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def _by_row(batch: Batch, columns: Sequence[pa.Array]) -> list[tuple[Any, ...]]:
+def by_row(batch: Batch, columns: Sequence[pa.Array]) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in columns), strict=True)) or [()] * len(batch)
 
 

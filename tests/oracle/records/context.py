@@ -26,14 +26,14 @@ class Context:
     """The state of a stage's run that is not in its stores.
 
     `cause` is the row of `order` being processed, `counter` the number of records handed out for it so far.
-    `clock`: that of the input; None: Kafka's, which the records move. `asker`: the
-    node that looks something up.
+    `clock`: that of the input; None: Kafka's, which the records move. `asker`: the node that looks something up. What
+    `repeated` nodes drop is counted in another stage.
     """
 
-    __slots__ = ("_on_error", "asker", "cause", "clock", "counter", "metrics", "order", "origins")
+    __slots__ = ("_on_error", "asker", "cause", "clock", "counter", "metrics", "order", "origins", "repeated")
 
-    def __init__(self, on_error: Literal["drop", "fail"]) -> None:
-        self._on_error = on_error
+    def __init__(self, on_error: Literal["drop", "fail"], repeated: frozenset[str] = frozenset()) -> None:
+        self._on_error, self.repeated = on_error, repeated
         self.metrics = Metrics()
         self.origins: tuple[Origin, ...] = ()
         self.order = Order.empty()
@@ -53,7 +53,8 @@ class Context:
 
     def dropped(self, node: str, reason: Dropped) -> None:
         """Counts one dropped record, under the name that the user gave to the operation."""
-        self.metrics.count(node, Group.DROPPED_RECORDS, reason)
+        if node not in self.repeated:
+            self.metrics.count(node, Group.DROPPED_RECORDS, reason)
 
     def failed(self, failure: NodeFailure) -> None:
         """Counts the record as dropped or raises ExpressionError, as the options say."""

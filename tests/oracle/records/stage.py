@@ -55,7 +55,8 @@ class RecordStage:
     ) -> None:
         self._partition = partition
         self._stage = plan.stages[stage_id]
-        self._context = Context(on_error)
+        repeated = frozenset(self._stage.nodes) - frozenset(self._stage.emits) if stage_id else frozenset()
+        self._context = Context(on_error, repeated)
         self._context.clock = clock
         self._schemas = {n.name: n.schema for n in plan.nodes}
         handed_out = {handed.node for handed in self._stage.hands_on} | (observe & set(self._stage.emits))

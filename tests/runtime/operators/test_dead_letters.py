@@ -208,3 +208,23 @@ def test_nothing_is_counted_behind_the_back_of_the_dead_letters() -> None:
     }
     places = {"operators/dead_letters.py", "spark/connectors/refusals.py", "spark/connectors/kafka/topic_ids.py"}
     assert counting == places
+
+
+def test_a_late_row_of_a_table_that_several_stages_read_is_lost_once() -> None:
+    text = """
+    table t (k string, g string, at bigint) from memory () key k timestamp timestamp_millis(at)
+      materialize versioned (retention = 10 ms);
+    stream s (id string, k string, at bigint) from memory () key id timestamp timestamp_millis(at);
+    stream found = join s with t on k select id, g;
+    table groups = aggregate t group by g select count(*) as n;
+    table sides = join t as l with t as r on l.g select r.g as other;
+    sink groups to memory ();
+    sink sides to memory ();
+    sink found to memory ();
+    sink dropped to memory ();
+    """
+    with TopologyTestDriver(text) as driver:
+        for at in (100, 50):
+            driver.pipe("t", {"k": "a", "g": "x", "at": at})
+        assert driver.metrics()["dropped_records"]["t"] == {"expired": 1}
+        assert [letter.value["reason"] for letter in driver.read("dropped") if letter.value is not None] == ["expired"]
