@@ -54,7 +54,7 @@ class _TableTableJoin(Step):
         self._pairs = _pairs(site, operation)
         self._left, self._right = (site.look_up(name) for name in site.node.inputs)
         left, right = ({*_above(site, name)} for name in site.node.inputs)
-        self._together = not left.isdisjoint(right)
+        self._together = operation.mode == "inner" and not left.isdisjoint(right)
 
     def fed(self, feeding: Sequence[Flow | None]) -> Flow:
         left, _ = feeding
@@ -94,7 +94,7 @@ class _TableTableJoin(Step):
     def _sends(self, flow: Flow, other: TableRows, is_left: bool) -> Mask:
         """Which changes give a result: not those without a required partner, nor tombstones with nothing before."""
         mode = self._operation.mode
-        if mode == "inner" and is_left and self._together:  # of a row that both sides lose at once, the left one tells
+        if is_left and self._together:  # of a row that both sides lose at once, the left one tells
             return other.present | ~flow.present
         if mode == "inner" or (mode == "left" and not is_left):
             return other.present

@@ -68,7 +68,7 @@ def _table_table_join(
 ) -> tuple[Consumer, Consumer]:
     left, right = node.inputs
     left_above, right_above = ({*_above(parts, name)} for name in node.inputs)
-    together = not left_above.isdisjoint(right_above)
+    together = operation.mode == "inner" and not left_above.isdisjoint(right_above)
     send = forward if put is None else _kept(put, old, together)
     owes_old, pairs = old and put is None, pair(parts, node, operation)
 

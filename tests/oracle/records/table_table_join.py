@@ -44,9 +44,8 @@ def joined(mode: Mode, values: Values) -> Pair:
 class TableTableJoin:
     """One side of a join. `is_left`: this is the left one; `versioned`: its status; `other`: looks into the other.
 
-    `together`: the sides can change with one record. `send` takes the result's change: the consumers, or the join's own
-    store. `old_wanted`: whether somebody downstream
-    needs what the result was before.
+    `together`: it is an inner join whose sides can change with one record. `send` takes the result's change: the
+    consumers, or the join's own store. `old_wanted`: whether somebody downstream needs what the result was before.
     """
 
     __slots__ = ("_context", "_get", "_is_left", "_mode", "_name", "_old", "_pair", "_send", "_together", "_versioned")
@@ -104,7 +103,7 @@ class TableTableJoin:
     def _gives_nothing(self, new: Row | None, old: Before | None, other: Timed) -> bool:
         if other is not None:
             return False
-        if self._mode == "inner" and self._is_left and self._together and new is None:
+        if self._is_left and self._together and new is None:
             return False
         if self._mode == "inner" or (self._mode == "left" and not self._is_left):
             return True
