@@ -117,7 +117,7 @@ def _alone(plan: Plan, stage: Stage, fill: Fill) -> tuple[Plan, tuple[int, ...]]
     nodes = (entrance, *(filled if node.name == table.name else node for node in plan.nodes))
     names = (table.name, *(node.name for node in fill.through))
     hands_on = tuple(one for one in stage.hands_on if one.node == last.name)
-    alone = replace(stage, nodes=names, inputs=(StageInput(entrance.name),), emits=(), hands_on=hands_on)
+    alone = replace(stage, nodes=names, inputs=(StageInput(entrance.name),), emits=names, hands_on=hands_on)
     stages = tuple(alone if one.id == stage.id else one for one in plan.stages)
     return replace(plan, nodes=nodes, stages=stages), handed_on(stage)[last.name]
 
