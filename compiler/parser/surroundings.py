@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vsc.compiler.diagnostics.wording import code
 from vsc.compiler.parser.place import Explanation, WrongPlace
 from vsc.compiler.source import Span
 
@@ -15,6 +16,7 @@ __all__ = [
     "open_bracket",
     "opening",
     "operation",
+    "options_of_a_store",
     "phrase",
     "say",
     "sql",
@@ -127,3 +129,10 @@ def input_of(place: WrongPlace) -> str:
         if place.word_at(index) == "=":
             return place.word_at(index + 2)
     return "INPUT"
+
+
+def options_of_a_store(place: WrongPlace, before: str = "") -> Explanation:
+    """The parenthesis at this place has options of a store, and its kind is missing; `before`: what to write first."""
+    options = text(place, place.index, closing(place, place.index))
+    kind = "unversioned" if "expire" in options else "versioned"
+    return wrong(place, f"these are options of {code(kind)}", f"write {code(f'{before}{kind} {options}')}")

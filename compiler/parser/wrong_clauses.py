@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from vsc.compiler.diagnostics.wording import code
 from vsc.compiler.parser.place import Explanation, WrongPlace
-from vsc.compiler.parser.surroundings import body, closing, declared, operation, say, sql, text, wrong
+from vsc.compiler.parser.surroundings import (
+    body,
+    closing,
+    declared,
+    operation,
+    options_of_a_store,
+    say,
+    sql,
+    text,
+    wrong,
+)
 
 __all__ = ["CLAUSES"]
 
@@ -321,9 +331,7 @@ def _converted(place: WrongPlace) -> Explanation | None:
             "write `map ... select` or `filter ... where` in a statement of its own",
         )
     if place.word == "(" and "VERSIONED" in place.expected:
-        options = text(place, place.index, closing(place, place.index))
-        kind = "unversioned" if "expire" in options else "versioned"
-        return wrong(place, f"these are options of {code(kind)}", f"write {code(f'{kind} {options}')}")
+        return options_of_a_store(place)
     if place.name == "AS" and "SEMICOLON" in place.expected:
         return wrong(
             place,

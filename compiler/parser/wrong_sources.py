@@ -11,6 +11,7 @@ from vsc.compiler.parser.surroundings import (
     in_columns,
     name_index,
     open_bracket,
+    options_of_a_store,
     phrase,
     say,
     sql,
@@ -206,9 +207,7 @@ def _clause(place: WrongPlace) -> Explanation | None:
     if before == "delete" and place.is_word():
         return wrong(place, "rows are deleted by a condition: `delete when`", "write `delete when`", new="when")
     if before == "materialize" and place.word == "(":
-        options = text(place, place.index, closing(place, place.index))
-        kind = "unversioned" if "expire" in options else "versioned"
-        return wrong(place, f"these are options of {code(kind)}", f"write {code(f'materialize {kind} {options}')}")
+        return options_of_a_store(place, "materialize ")
     if before in ("versioned", "unversioned") and following == "=":
         options = body(place, place.index, "from", "key", "timestamp", "delete")
         return wrong(place, "options stand in parentheses", f"write {code(f'({options})')}")

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from vsc.plan.nodes import Node, Plan, Stage
 
 __all__ = [
+    "above",
     "askers",
     "emitter",
     "entrances",
@@ -98,6 +99,17 @@ def outside(plan: Plan, stage: Stage, name: str) -> int:
         if name in node.taken and node.name in later and node.name not in inside:
             return place
     return -1
+
+
+def above(plan: Plan, stage: Stage, name: str) -> frozenset[str]:
+    """Node `name`, and what it is computed from, as far as that is in `stage` or enters it."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        if (one := waiting.pop()) not in found:
+            found.add(one)
+            waiting.extend(plan.node(one).inputs if one in stage.nodes else ())
+    return frozenset(found)
 
 
 def repeated(stage: Stage) -> frozenset[str]:

@@ -9,7 +9,7 @@ if both lose their rows, neither finds a partner any more, and the result is del
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from vsc.plan.nodes import TableTableJoin
 from vsc.runtime.operators.columns.flow import Flow, Old, blanked
+from vsc.runtime.operators.layout import above
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.table import taken_back
@@ -53,8 +54,7 @@ class _TableTableJoin(Step):
         self._site, self._operation = site, operation
         self._pairs = _pairs(site, operation)
         self._left, self._right = (site.look_up(name) for name in site.node.inputs)
-        left, right = ({*_above(site, name)} for name in site.node.inputs)
-        self._together = operation.mode == "inner" and not left.isdisjoint(right)
+        self._together = operation.mode == "inner" and _change_together(site)
 
     def fed(self, feeding: Sequence[Flow | None]) -> Flow:
         left, _ = feeding
@@ -102,12 +102,10 @@ class _TableTableJoin(Step):
         return known if flow.old is None else known | flow.old.present
 
 
-def _above(site: Site, name: str) -> Iterator[str]:
-    """A node, and those of the stage that it is computed from."""
-    yield name
-    if name in site.stage.nodes:
-        for read in site.plan.node(name).inputs:
-            yield from _above(site, read)
+def _change_together(site: Site) -> bool:
+    """Whether one record may change both sides."""
+    left, right = (above(site.plan, site.stage, name) for name in site.node.inputs)
+    return not left.isdisjoint(right)
 
 
 def _later(own: Int64s, other: TableRows) -> Int64s:

@@ -87,7 +87,7 @@ class TableGroupColumns:
         added = Rows(args, np.repeat(flow.time, 2), self._arrivals(lives.sign), lives.sign, self._idents(flow))
         running, ended = folding.fold(begun, lives.segments, added)
         self._ended = lives, ended, known
-        return self._sent(flow, lives.segments, begun, running)
+        return self._sent(flow, lives.segments, running)
 
     def commit(self) -> None:
         """Writes the changed groups, and removes those that have lost their last row."""
@@ -138,10 +138,9 @@ class TableGroupColumns:
         arrival[numbers] = self._state.arrive_many(len(numbers))
         return arrival
 
-    def _sent(self, flow: Flow, segments: Segments, begun: Groups, running: Groups) -> Flow:
+    def _sent(self, flow: Flow, segments: Segments, running: Groups) -> Flow:
         """The results, each as of the second event of its change."""
-        places = segments.unsorted()
-        now = running.take(places[1::2])
+        now = running.take(segments.unsorted()[1::2])
         there = now.rows > 0
         found = self._folding.results(flow.keys, now, there)
         changed = replace(flow, time=now.time, present=there, values=found.columns)
