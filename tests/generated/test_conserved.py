@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.generated.case import Case
-from tests.generated.seeds import seeds
+from tests.generated.seeds import of_both_sizes
 from tests.oracle import shipped
 from vsc.plan.nodes import Materialize, Merge, Node, Source, StreamGlobalJoin, StreamTableJoin, ToStream
 from vsc.runtime.metrics import Missed
@@ -16,10 +16,7 @@ ONE_FOR_ONE = {"map", "rekey", "distinct"}
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("large", "seed"),
-    [(False, seed) for seed in seeds("VSC_TOPOLOGIES", 20)] + [(True, seed) for seed in seeds("VSC_TOPOLOGIES", 4)],
-)
+@pytest.mark.parametrize(("large", "seed"), of_both_sizes("VSC_TOPOLOGIES", 20, 4))
 def test_what_goes_in_comes_out_or_is_counted(seed: int, large: bool) -> None:
     case = Case.of(seed, large)
     nodes = {node.name: node for node in case.plan.nodes if node.name == node.owner and node.name[0] in "tsxy"}

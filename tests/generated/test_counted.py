@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from tests.generated.case import Case
-from tests.generated.seeds import seeds
+from tests.generated.seeds import of_both_sizes
 from tests.oracle import Played, shipped
 from vsc.compiler import compile_topology
 from vsc.runtime.records import Batch
@@ -28,10 +28,7 @@ COUNTED = "counted_"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("large", "seed"),
-    [(False, seed) for seed in seeds("VSC_TOPOLOGIES", 20)] + [(True, seed) for seed in seeds("VSC_TOPOLOGIES", 4)],
-)
+@pytest.mark.parametrize(("large", "seed"), of_both_sizes("VSC_TOPOLOGIES", 20, 4))
 def test_an_aggregate_counts_what_its_table_has(seed: int, large: bool) -> None:
     case = Case.of(seed, large)
     tables = {node.name: node for node in case.plan.nodes if node.status and node.name[0] in "ty"}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from vsc.plan import Plan
 
-__all__ = ["compiled", "parquet_rows", "run_epochs", "run_once", "write_json"]
+__all__ = ["compiled", "parquet_rows", "run_epochs", "run_files", "run_once", "write_json"]
 
 _BASE_SECONDS = 1_700_000_000
 
@@ -45,6 +45,24 @@ def run_once(plan: Plan, spark: SparkSession, checkpoint: Path, **arguments: Any
     query = start(plan, spark, checkpoint=str(checkpoint), on_epoch=reports.append, **arguments)
     query.awaitTermination()
     return reports
+
+
+def run_files(
+    plan: Plan,
+    spark: SparkSession,
+    folder: Path,
+    runs: Sequence[Sequence[Iterable[Mapping[str, Any]]]],
+    partitions: int,
+) -> list[list[EpochReport]]:
+    """Several runs, one after the other: what each adds of files to ``in``, and what its epochs did."""
+    variables = {"in": str(folder / "in"), "out": str(folder / "out")}
+    number, done = 0, []
+    for files in runs:
+        for rows in files:
+            write_json(folder / f"in/{number}.json", rows, number)
+            number += 1
+        done.append(run_once(plan, spark, folder / "ck", variables=variables, partitions=partitions))
+    return done
 
 
 def run_epochs(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
+from tests.runtime.spark.support import compiled, parquet_rows, run_files
 from vsc.runtime.metrics import Metrics
 
 pytestmark = pytest.mark.spark
@@ -33,14 +33,9 @@ def times(folder: Path) -> list[tuple[str, int]]:
 
 def test_repeats_are_dropped_over_epochs_and_a_restart(spark: Any, tmp_path: Path) -> None:
     plan, lost = compiled(TOPOLOGY), Metrics()
-    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
-    names = iter(range(9))
-    for files in (FIRST, LATER):
-        for file in files:
-            number = next(names)
-            found = [{"id": id, "visitor": visitor, "at": at} for id, visitor, at in file]
-            write_json(tmp_path / f"in/{number}.json", found, number)
-        reports = run_once(plan, spark, tmp_path / "ck", variables=variables, partitions=2)
+    columns = ("id", "visitor", "at")
+    runs = [[[dict(zip(columns, row, strict=True)) for row in file] for file in files] for files in (FIRST, LATER)]
+    for files, reports in zip(runs, run_files(plan, spark, tmp_path, runs, 2), strict=True):
         assert len(reports) == len(files)
         for report in reports:
             lost.merge(report.metrics)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
+from tests.runtime.spark.support import compiled, parquet_rows, run_files
 from vsc.runtime.metrics import Metrics
 
 pytestmark = pytest.mark.spark
@@ -31,14 +31,10 @@ def changes(folder: Path, *columns: str) -> list[tuple[Any, ...]]:
 
 def test_rows_expire_wherever_the_clock_is_moved(spark: Any, tmp_path: Path) -> None:
     plan, lost = compiled(TOPOLOGY), Metrics()
-    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
-    names = iter(range(9))
-    for files in (FIRST, LATER):
-        for file in files:
-            number = next(names)
-            found = [{"device": device, "place": place, "at": at} for device, place, at in file]
-            write_json(tmp_path / f"in/{number}.json", found, number)
-        for report in run_once(plan, spark, tmp_path / "ck", variables=variables, partitions=4):
+    columns = ("device", "place", "at")
+    runs = [[[dict(zip(columns, row, strict=True)) for row in file] for file in files] for files in (FIRST, LATER)]
+    for reports in run_files(plan, spark, tmp_path, runs, 4):
+        for report in reports:
             lost.merge(report.metrics)
     assert changes(tmp_path / "out/seen", "device") == [
         ("a", "upsert", 100), ("b", "upsert", 101), ("c", "upsert", 102), ("b", "upsert", 110), ("a", "delete", 120),
