@@ -269,7 +269,7 @@ def test_a_run_that_could_use_no_row_ends_with_3_and_what_may_be_wrong_is_told(
 
     monkeypatch.setattr("vsc.runtime.spark.query.launch.launched", launched)
     monkeypatch.setattr("vsc.runtime.spark.query.run.run", run)
-    monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
+    monkeypatch.setattr("vsc.cli.machine.java_problem", lambda: None)
     for progress, warning in (("lines", "warning: there is nothing\n"), ("none", "")):
         assert main(["run", "good.vdsl", "--checkpoint", "ck", "--var", "in=in", "--progress", progress]) == 3
         said = capsys.readouterr().err
@@ -290,7 +290,7 @@ def test_a_spark_that_does_not_start_ends_every_command_with_1(
 
     monkeypatch.setattr("vsc.runtime.spark.query.launch._session", no_session)
     monkeypatch.setattr("tempfile.tempdir", str(folder))
-    monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
+    monkeypatch.setattr("vsc.cli.machine.java_problem", lambda: None)
     identity = Identity(
         "0123456789abcdef" * 2, 2, dump(compile_topology((folder / "good.vdsl").read_text(), "good.vdsl"))
     )
@@ -321,7 +321,7 @@ def test_a_path_without_a_scheme_is_looked_for_where_spark_looks_for_it(
         raise RuntimeError("Spark was started")
 
     monkeypatch.setattr("vsc.runtime.spark.query.launch._session", no_session)
-    monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
+    monkeypatch.setattr("vsc.cli.machine.java_problem", lambda: None)
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     arguments = [*command.split(), *([] if command.startswith("compile") else ["--checkpoint", "ck"])]
     assert main(arguments) == 1
@@ -345,7 +345,7 @@ def test_a_setting_that_vsc_makes_itself_is_told(
 
     monkeypatch.setattr("vsc.runtime.spark.query.launch.launched", launched)
     monkeypatch.setattr("vsc.runtime.spark.query.run.run", lambda *_: None)
-    monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
+    monkeypatch.setattr("vsc.cli.machine.java_problem", lambda: None)
     conf = {
         "spark.sql.shuffle.partitions": "8",
         "spark.sql.ansi.enabled": "TRUE",

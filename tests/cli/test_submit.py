@@ -49,7 +49,7 @@ def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
     monkeypatch.setattr("vsc.runtime.spark.query.launch.launched", launched)
     monkeypatch.setattr("vsc.runtime.spark.query.run.run", lambda *_: None)
-    monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
+    monkeypatch.setattr("vsc.cli.machine.java_problem", lambda: None)
     Path("t.vdsl").write_text(TEXT)
     for name in ("a.jar", "b.jar", "a.py", "a.txt", "env.tar.gz", "keys"):
         Path(name).touch()

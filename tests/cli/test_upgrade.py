@@ -274,7 +274,7 @@ def test_verdicts_and_remarks_are_shown_first(
         raise RuntimeError("Spark was started")
 
     monkeypatch.setattr("vsc.runtime.spark.query.launch._session", no_session)
-    monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
+    monkeypatch.setattr("vsc.cli.machine.java_problem", lambda: None)
     arguments = ["--from", "ck", "--checkpoint", "new", "--var", "in=in", "--reset", "t"]
     assert main(["upgrade", "changed.vdsl", *arguments]) == 1
     out, err = capsys.readouterr()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -202,6 +203,35 @@ def test_an_executor_that_no_worker_has_room_for_is_refused(cluster: SparkCluste
         f"{cluster.url} has no room for an executor: an executor takes 8192 MiB (spark.executor.memory)" in done.stderr
     )
     assert not list((base / "out-none").glob("*"))
+
+
+@needs_disks
+def test_the_doctor_asks_each_executor(cluster: SparkCluster, topology: Path, base: Path, hidden: Path) -> None:
+    def report(out: Path, checkpoint: Path) -> tuple[int, list[tuple[str, str, str]]]:
+        asked = command(cluster, topology, base, out, checkpoint)
+        asked[asked.index("run")] = "doctor"
+        for option in ("--partitions", "--progress"):
+            del asked[asked.index(option) : asked.index(option) + 2]
+        asked[asked.index("--drain")] = "--format=json"
+        done = subprocess.run(
+            asked, cwd=base, env=environment() | {"PYSPARK_PYTHON": sys.executable},
+            capture_output=True, text=True, timeout=600, check=False,
+        )  # fmt: skip
+        assert done.stderr == ""
+        return done.returncode, [(one["name"], one["status"], one["found"]) for one in json.loads(done.stdout)]
+
+    status, found = report(base / "doctor/out", base / "doctor/ck")
+    assert (status, {status for _, status, _ in found}) == (0, {"ok"})
+    assert [name for name, _, _ in found if name.startswith(("executor ", "so", "si", "st"))] == [
+        *[f"executor {socket.gethostname()}"] * 2, "storage", "source rates", "source sales", "sink of hourly (line 10)"
+    ]  # fmt: skip
+    status, found = report(hidden / "out", hidden / "ck")
+    wrong = [text for _, status, text in found if status == "bad"]
+    assert status == 1 and len(wrong) == 2 and all("/work-1/" in text for text in wrong)
+    assert wrong[0].startswith(f"the checkpoint ({hidden}/ck) is not shared: ")
+    assert wrong[1].startswith(f"the sink of 'hourly' ({hidden}/out) is not shared: ")
+    assert not (base / "doctor").exists() and not list(hidden.glob("*"))
+    assert not [path for path in cluster.disk_of(1, hidden).rglob("*") if path.is_file()]
 
 
 @needs_disks

@@ -39,7 +39,7 @@ COMMANDS = {
     "init": "make a small project that runs",
     "completion": "print the completion script for a shell",
     "lsp": "serve an editor (Language Server Protocol)",
-    "doctor": "find what keeps Spark from running here",
+    "doctor": "find what keeps Spark from running here, or a topology from running on a cluster",
 }
 
 _JAVA_OPTIONS = "--driver-java-options"

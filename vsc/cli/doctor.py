@@ -1,151 +1,64 @@
-"""``vsc doctor``: finds what keeps Spark from running here, and says how to fix it.
+"""``vsc doctor``: finds what keeps Spark from running here, or a topology from running on a cluster, and how to fix it.
 
-Neither starts nor imports Spark: it looks at Java, Python, the installed packages, the loopback interface and the
-temporary folder. Exit status: 0 if all is well, else 1.
+Without arguments it looks at this machine, and does not start Spark. With a topology, or a master, it asks all that
+``vsc run`` would with the same options, up to the first row: nothing is read, written or made that stays. Exit status:
+0 if a run would start, 1 if not, 2 for wrong use.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import re
-import shutil
-import socket
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 
-from vsc.cli.common import print_payload
-from vsc.extras import install
-from vsc.plan.words import bytes_text
+from vsc.cli.checks import Check, as_json, as_text
+from vsc.cli.common import add_functions, add_variables, allowed_modules, print_payload, variables
+from vsc.cli.machine import machine_checks
+from vsc.cli.messages import Messages, Warnings
+from vsc.cli.on_spark import SparkOptions
+from vsc.cli.run_checks import add_local_dir, check_local_dir
+from vsc.cli.submit import add_submit, submit_options
 
-__all__ = ["Check", "add_arguments", "checks", "execute", "java_problem"]
-
-_JAVA = (17, 21)
-_PACKAGES = (
-    ("pyspark", (4, 1), (4, 4)),
-    ("pandas", (2, 2), (3, 0)),
-    ("pyarrow", (18, 0), (27, 0)),
-    ("numpy", (1, 26), (3, 0)),
-    ("rocksdict", (0, 3), (0, 4)),
-    ("protobuf", (5, 29), (8, 0)),
-    ("rich", (13, 0), (16, 0)),
-    ("packaging", (23, 0), ()),
-)
-_FREE_BYTES = 1 << 30
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check: what was found, and what to do about it (None: nothing)."""
-
-    name: str
-    found: str
-    fix: str | None = None
+__all__ = ["add_arguments", "execute"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command takes no arguments of its own."""
+    """Declares the command's arguments: of those of ``vsc run``, what it takes to look."""
+    parser.usage = f"{parser.prog} [option ...] [FILE]"
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", help="a topology or a plan to look at as well: its sources, sinks, functions"
+    )
+    parser.add_argument("--checkpoint", metavar="DIR", help="the checkpoint that it has, or is to have")
+    add_variables(parser)
+    add_functions(parser)
+    add_local_dir(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="the form of the report")
+    add_submit(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Prints a line for each check; returns 1 if one of them needs fixing."""
-    checked = list(checks())
-    width = max(len(check.name) for check in checked)
-    lines = []
-    for check in checked:
-        lines.append(f"{'ok ' if check.fix is None else 'BAD'}  {check.name.ljust(width)}  {check.found}\n")
-        if check.fix is not None:
-            lines.append(f"     {' ' * width}  -> {check.fix}\n")
-    print_payload("".join(lines))
-    return 1 if any(check.fix is not None for check in checked) else 0
+    """Prints what each check finds, as text at once; returns 1 if one of them says that a run fails."""
+    messages, found = Messages(), []
+    options = submit_options(args, messages)
+    check_local_dir(args.local_dir, options.master)
+    with Warnings(messages):
+        for check in _checks(args, options, messages):
+            found.append(check)
+            if args.format == "text":
+                print_payload(as_text(check))
+    if args.format == "json":
+        print_payload(as_json(found))
+    return 1 if any(check.status == "bad" for check in found) else 0
 
 
-def checks() -> Iterator[Check]:
-    """All checks, in the order in which a user would fix them."""
-    yield _python()
-    yield _java()
-    for name, lowest, below in _PACKAGES:
-        yield _package(name, lowest, below)
-    yield _loopback()
-    yield _temporary()
+def _checks(args: argparse.Namespace, options: SparkOptions, messages: Messages) -> Iterator[Check]:
+    given, modules = variables(args), allowed_modules(args)
+    here = list(machine_checks())
+    yield from here
+    if args.file is None and args.checkpoint is None and args.master is None and not options.are_given:
+        return
+    if any(check.status == "bad" for check in here):
+        yield Check("Spark", "was not started", "fix what is bad above, and ask again", fails=False)
+        return
+    from vsc.cli.doctor_run import RunChecks
 
-
-def java_problem() -> str | None:
-    """Why Java cannot run Spark here, with what to do; None if it can."""
-    check = _java()
-    return None if check.fix is None else f"{check.found}; {check.fix}"
-
-
-def _python() -> Check:
-    found = ".".join(map(str, sys.version_info[:3]))
-    fix = None if sys.version_info >= (3, 11) else "use Python 3.11 or newer"
-    return Check("Python", f"{found} ({sys.executable})", fix)
-
-
-def _java() -> Check:
-    name = "Java"
-    install = "install a JDK or JRE 17 (on Debian: apt install openjdk-17-jre-headless), or set JAVA_HOME to one"
-    home = os.environ.get("JAVA_HOME")
-    program = os.path.join(home, "bin", "java") if home else shutil.which("java")
-    if home and not os.access(str(program), os.X_OK):
-        return Check(name, f"JAVA_HOME is {home}, but there is no bin/java in it", "correct or unset JAVA_HOME")
-    if program is None:
-        return Check(name, "there is no java on the PATH, and no JAVA_HOME", install)
-    try:
-        result = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Check(name, f"{program} does not run: {error}", install)
-    match = re.search(r'version "(\d+)(?:\.(\d+))?', result.stderr + result.stdout)
-    if match is None:
-        return Check(name, f"{program} does not report its version", install)
-    major = int(match.group(2) or 0) if match.group(1) == "1" else int(match.group(1))
-    found = f"{major} ({program})"
-    if major < _JAVA[0]:
-        return Check(name, f"{found} is too old for Spark 4", install)
-    if major > _JAVA[1]:
-        return Check(name, f"{found} is newer than Spark supports", f"use Java {_JAVA[0]} or {_JAVA[1]} (JAVA_HOME)")
-    return Check(name, found)
-
-
-def _package(name: str, lowest: tuple[int, ...], below: tuple[int, ...]) -> Check:
-    wanted = f"{'.'.join(map(str, lowest))} or newer" + (f", below {'.'.join(map(str, below))}" if below else "")
-    try:
-        found = version(name)
-    except PackageNotFoundError:
-        return Check(name, "not installed", install("spark"))
-    numbers = tuple(int(n) for n in re.findall(r"\d+", found)[:2])
-    if lowest <= numbers and (not below or numbers < below):
-        return Check(name, found)
-    return Check(name, f"{found}, but vsc needs {wanted}", install("spark"))
-
-
-def _loopback() -> Check:
-    try:
-        with (
-            socket.create_server(("127.0.0.1", 0)) as server,
-            socket.create_connection(server.getsockname(), timeout=5),
-        ):
-            return Check("loopback", f"127.0.0.1 takes connections (port {server.getsockname()[1]})")
-    except OSError as error:
-        return Check(
-            "loopback",
-            f"127.0.0.1 refuses connections: {error}",
-            "Spark and its Python workers talk over it: bring the interface up, or allow it in the firewall or sandbox",
-        )
-
-
-def _temporary() -> Check:
-    folder = tempfile.gettempdir()
-    try:
-        with tempfile.NamedTemporaryFile(dir=folder):
-            free = shutil.disk_usage(folder).free
-    except OSError as error:
-        return Check("temporary folder", f"{folder} cannot be written to: {error}", "set TMPDIR to one that can")
-    found = f"{folder}, {bytes_text(free)} free"
-    if free < _FREE_BYTES:
-        return Check("temporary folder", found, "free some space, or set TMPDIR or --local-dir to a bigger disk")
-    return Check("temporary folder", found)
+    yield from RunChecks(args.file, args.checkpoint, args.local_dir, given, modules, options, messages).all()

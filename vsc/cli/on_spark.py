@@ -206,7 +206,7 @@ def need_packages(command: str) -> None:
 
 def check_java() -> None:
     """Raises `Refused` if this machine has no Java that Spark runs on."""
-    from vsc.cli.doctor import java_problem
+    from vsc.cli.machine import java_problem
 
     problem = java_problem()
     if problem is not None:

@@ -23,7 +23,7 @@ from vsc.cli.on_spark import SparkOptions, check_java, need_packages, refusal
 from vsc.cli.plans import plan_of
 from vsc.cli.print_submit import check_printable, print_submit
 from vsc.cli.problems import Problem
-from vsc.cli.run_checks import check_checkpoint, check_functions, check_options
+from vsc.cli.run_checks import add_local_dir, check_checkpoint, check_functions, check_options
 from vsc.cli.submit import add_submit, submit_options, tell_settings
 from vsc.extras import required
 
@@ -72,9 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="EPOCH",
         help="first go back to the state after that epoch, and forget what came later",
     )
-    parser.add_argument(
-        "--local-dir", metavar="DIR", help="where executors keep RocksDB (default: Spark's local folders)"
-    )
+    add_local_dir(parser)
     parser.add_argument(
         "--on-bad-row",
         choices=("drop", "fail"),
@@ -110,6 +108,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="prometheus:[HOST:]PORT",
         help="serve the run's metrics for Prometheus at this address (default host: 127.0.0.1)",
     )
+    parser.add_argument(
+        "--print-submit",
+        metavar="DIR",
+        help="run nothing: write main.py, plan.json and vsc.zip into DIR, and print the equal spark-submit command",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="show Spark's settings, and where each comes from")
     add_submit(parser)
 
 
@@ -190,7 +194,8 @@ def _on_spark(
             return 0
         prepared = prepare(job, local)
         check_functions(plan, options)
-        prepared = prepared.reach(check_checkpoint(args, plan, local))
+        fresh = check_checkpoint(args.checkpoint, plan, args.file, local, args.partitions, args.back_to)
+        prepared = prepared.reach(fresh)
         check_java()
         tell_overridden(options.conf)
         if args.verbose:

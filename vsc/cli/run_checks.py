@@ -16,7 +16,14 @@ from vsc.cli.on_spark import SparkOptions
 from vsc.cli.submit_options import PYTHON_FILES
 from vsc.plan.nodes import Plan
 
-__all__ = ["check_checkpoint", "check_functions", "check_options", "check_partitions"]
+__all__ = [
+    "add_local_dir",
+    "check_checkpoint",
+    "check_functions",
+    "check_local_dir",
+    "check_options",
+    "check_partitions",
+]
 
 _MOST_PARTITIONS = 10_000
 """A bound because each partition has its own RocksDB in every stage, and a task in every epoch."""
@@ -31,8 +38,7 @@ def check_options(args: argparse.Namespace, master: str) -> None:
         raise UsageError("--drain needs an end of the input", "use it with --trigger available-now or once")
     if args.log_format == "json" and args.progress in ("bar", "lines"):
         raise UsageError(f"--progress {args.progress} is not JSON", "with --log-format json use auto, json or none")
-    if args.local_dir is not None:
-        _check_local_dir(args.local_dir, master.startswith("local"))
+    check_local_dir(args.local_dir, master)
 
 
 def check_partitions(partitions: int | None) -> None:
@@ -41,21 +47,33 @@ def check_partitions(partitions: int | None) -> None:
         raise UsageError(f"there cannot be {partitions} partitions", f"give a number from 1 to {_MOST_PARTITIONS:,}")
 
 
-def _check_local_dir(path: str, here: bool) -> None:
-    """Raises `UsageError` for an unusable folder. `here`: executors are on this machine, so it must be usable here."""
+def add_local_dir(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--local-dir``."""
+    parser.add_argument(
+        "--local-dir", metavar="DIR", help="where executors keep RocksDB (default: Spark's local folders)"
+    )
+
+
+def check_local_dir(path: str | None, master: str) -> None:
+    """Raises `UsageError` for an unusable folder; where executors are on this machine, it must be usable here."""
+    if path is None:
+        return
     if not path.strip():
         raise UsageError("--local-dir has no name", "give a folder that can be written")
     if os.path.exists(path) and not os.path.isdir(path):
         raise UsageError(f"--local-dir {path} is not a folder", "give one that can be written")
     from vsc.runtime.spark.base.folders import unwritable
 
-    problem = unwritable(path) if here else None
+    problem = unwritable(path) if master.startswith("local") else None
     if problem is not None:
         raise UsageError(f"--local-dir {path} cannot be written: {problem}", "give a folder that can")
 
 
-def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> bool | None:
-    """Whether a checkpoint is new; None if only Spark can tell.
+def check_checkpoint(
+    path: str, plan: Plan, file: str, local: bool, partitions: int | None = None, back_to: int | None = None
+) -> bool | None:
+    """Whether a checkpoint for the plan in `file` is new; None if only Spark can tell. `local`: the file system of a
+    path without a scheme is this machine's.
 
     Raises CheckpointError for what is wrong with a local one, as far as its files show without Spark.
     """
@@ -67,7 +85,6 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> bool 
     from vsc.runtime.spark.checkpoint.claim import check_unclaimed
     from vsc.runtime.spark.checkpoint.lineage import check_alone
 
-    path = args.checkpoint
     if not path.strip():
         raise CheckpointError("the checkpoint has no name", "give the path of a separate folder")
     if not is_local(path, local):
@@ -80,17 +97,17 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> bool 
         raise CheckpointError(f"the checkpoint {path} cannot be written: {problem}", "give a folder that can")
     check_unclaimed(folder)
     files = LocalFiles(folder)
-    identity, _ = checked_identity(files, path, plan, args.partitions, args.file)
+    identity, _ = checked_identity(files, path, plan, partitions, file)
     if identity is not None:
         check_alone(files, identity.id, lambda old: LocalFiles(local_path(old)))
     fresh = identity is None
-    if args.back_to is not None:
+    if back_to is not None:
         if fresh:
             raise CheckpointError(
-                f"the checkpoint {path} is new: there is no epoch {args.back_to} to go back to",
+                f"the checkpoint {path} is new: there is no epoch {back_to} to go back to",
                 "correct the path of the checkpoint, or leave --back-to out",
             )
-        check_epoch(files, args.back_to)
+        check_epoch(files, back_to)
     return fresh
 
 

@@ -1,5 +1,7 @@
-"""What ``vsc run`` is given in the manner of spark-submit. As there, an option comes before ``--conf``, that before the
-``--properties-file``, that before ``spark-defaults.conf``; an option and ``--conf`` that disagree are refused.
+"""What ``vsc run`` and ``vsc doctor`` are given in the manner of spark-submit.
+
+As there, an option comes before ``--conf``, that before the ``--properties-file``, that before ``spark-defaults.conf``;
+an option and ``--conf`` that disagree are refused.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ def add_submit(parser: argparse.ArgumentParser) -> None:
 
 def _add_first(group: Any) -> None:
     add_spark(group)
-    group.set_defaults(master=None)
+    group.set_defaults(master=None, print_submit=None)
     group.add_argument(
         "--properties-file", metavar="FILE",
         help="settings of Spark, in the format of Java's properties; other users cannot see them in ps",
@@ -39,11 +41,6 @@ def _add_first(group: Any) -> None:
         help="where the driver runs: client (default): here; cluster: only with --print-submit",
     )  # fmt: skip
     group.add_argument("--proxy-user", metavar="NAME", help="the user to act as on the cluster")
-    group.add_argument(
-        "--print-submit", metavar="DIR",
-        help="run nothing: write main.py, plan.json and vsc.zip into DIR, and print the equal spark-submit command",
-    )  # fmt: skip
-    group.add_argument("-v", "--verbose", action="store_true", help="show Spark's settings, and where each comes from")
 
 
 def submit_options(args: argparse.Namespace, messages: Messages) -> SparkOptions:

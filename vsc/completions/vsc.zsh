@@ -14,7 +14,7 @@ _shtab_vsc_commands() {
     compile:'Turn a topology into its plan, or show it in another form.'
     completion:'Print the completion script for a shell.'
     diff:'Show what a change of a topology does to its state.'
-    doctor:'Find what keeps Spark from running here.'
+    doctor:'Find what keeps Spark from running here, or a topology from running on a cluster.'
     explain:'Show the page of a diagnostic code, or list all codes.'
     fmt:'Format topologies: one style, comments stay where they are. Files end up in UTF-8 with LF line ends. A file with a syntax error is left alone.'
     init:'Make a small project that runs.'
@@ -95,6 +95,38 @@ _shtab_vsc_diff_defaults_added=0
 
 _shtab_vsc_doctor_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--checkpoint[the checkpoint that it has, or is to have]:DIR:_files -/"
+  "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
+  "*--functions[modules from which the topology may call functions, separated by commas\; can be repeated]:MODULES:"
+  "--local-dir[where executors keep RocksDB (default\: Spark\'s local folders)]:DIR:_files -/"
+  "--format[the form of the report]:format:(text json)"
+  "--master[as for spark-submit (default\: local\[\*\])]:URL:"
+  "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
+  "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
+  "--properties-file[settings of Spark, in the format of Java\'s properties\; other users cannot see them in ps]:FILE:_files"
+  "--load-spark-defaults[with --properties-file, read spark-defaults.conf as well]"
+  "--deploy-mode[where the driver runs\: client (default)\: here\; cluster\: only with --print-submit]:deploy_mode:(client cluster)"
+  "--proxy-user[the user to act as on the cluster]:NAME:"
+  "--name[name of the application (default\: vsc and the topology\'s name)]:NAME:"
+  "--jars[jars for the driver and the executors]:LIST:"
+  "--exclude-packages[group\:artifact of what not to fetch]:LIST:"
+  "--repositories[more repositories to fetch from]:LIST:"
+  "--py-files[Python code that executors import]:LIST:"
+  "--files[files for the working folder of each executor]:LIST:"
+  "--archives[archives to unpack there, into NAME with FILE\#NAME]:LIST:"
+  "--driver-memory[heap of the driver, as 4g (Spark\'s default\: 1g)]:SIZE:"
+  "--driver-cores[cores of the driver in cluster mode]:N:"
+  "--driver-class-path[added to the driver\'s class path]:PATHS:"
+  "--driver-java-options[of the driver\'s JVM]:OPTIONS:"
+  "--driver-library-path[added to the driver\'s library path]:PATHS:"
+  "--executor-memory[heap of an executor, as 4g (Spark\'s default\: 1g)]:SIZE:"
+  "--executor-cores[cores of an executor]:N:"
+  "--num-executors[executors on YARN and Kubernetes]:N:"
+  "--total-executor-cores[cores of all executors on a standalone cluster]:N:"
+  "--queue[queue of YARN]:NAME:"
+  "--principal[Kerberos principal to log in as\; needs --keytab]:NAME:"
+  "--keytab[file with the principal\'s keys]:KEYTAB:"
+  ":a topology or a plan to look at as well\: its sources, sinks, functions:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -174,6 +206,8 @@ _shtab_vsc_run_options=(
   "--progress[what to show on stderr (default\: auto, a bar on a terminal, else lines)]:progress:(auto bar lines json none)"
   "--log-format[json\: everything on stderr is one JSON object a line (default\: text)]:log_format:(text json)"
   "--metrics[serve the run\'s metrics for Prometheus at this address (default host\: 127.0.0.1)]:prometheus:[HOST:]PORT:"
+  "--print-submit[run nothing\: write main.py, plan.json and vsc.zip into DIR, and print the equal spark-submit command]:DIR:_files -/"
+  {-v,--verbose}"[show Spark\'s settings, and where each comes from]"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
   "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
@@ -181,8 +215,6 @@ _shtab_vsc_run_options=(
   "--load-spark-defaults[with --properties-file, read spark-defaults.conf as well]"
   "--deploy-mode[where the driver runs\: client (default)\: here\; cluster\: only with --print-submit]:deploy_mode:(client cluster)"
   "--proxy-user[the user to act as on the cluster]:NAME:"
-  "--print-submit[run nothing\: write main.py, plan.json and vsc.zip into DIR, and print the equal spark-submit command]:DIR:_files -/"
-  {-v,--verbose}"[show Spark\'s settings, and where each comes from]"
   "--name[name of the application (default\: vsc and the topology\'s name)]:NAME:"
   "--jars[jars for the driver and the executors]:LIST:"
   "--exclude-packages[group\:artifact of what not to fetch]:LIST:"

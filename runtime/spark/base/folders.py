@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
-__all__ = ["spark_local", "unwritable"]
+__all__ = ["free_bytes", "missing", "spark_local", "unwritable"]
 
 
 def unwritable(path: str) -> str | None:
     """Why the folder cannot be created or written to; None if it can."""
-    place = os.path.abspath(path)
-    while not os.path.lexists(place):
-        place = os.path.dirname(place)
+    place = _there(path)
     if not os.path.isdir(place):
         return f"{place} is not a folder"
     if os.statvfs(place).f_flag & os.ST_RDONLY:
@@ -21,6 +20,26 @@ def unwritable(path: str) -> str | None:
     if not os.access(place, os.W_OK | os.X_OK):
         return f"there is no permission to write to {place}"
     return None
+
+
+def free_bytes(path: str) -> int:
+    """How much room there is where the folder is, or would be made."""
+    return shutil.disk_usage(_there(path)).free
+
+
+def missing(path: str) -> list[str]:
+    """The folder and those around it that do not exist, the innermost first."""
+    place, found = os.path.abspath(path), []
+    while not os.path.lexists(place):
+        found.append(place)
+        place = os.path.dirname(place)
+    return found
+
+
+def _there(path: str) -> str:
+    """The folder itself, or the first of those around it that exists."""
+    gone = missing(path)
+    return os.path.dirname(gone[-1]) if gone else os.path.abspath(path)
 
 
 def spark_local() -> Path:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.base.servers import Servers
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE, FileInput
 from vsc.runtime.spark.connectors.position import BEGINNING, SeenFiles, SourceNotes, refused_position
 from vsc.runtime.spark.connectors.refusals import RefusedRow
@@ -241,6 +242,10 @@ class Connector:
     def catalogued(self, spark: SparkSession, options: Options) -> str | None:
         """The folder of what a catalog knows by a name; None for all else."""
         return None
+
+    def servers(self, options: Options) -> tuple[Servers, ...]:
+        """The systems that executors connect to, as far as the driver knows."""
+        return ()
 
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink of a resolved statement on `node`; `checkpoint` is the checkpoint's id."""

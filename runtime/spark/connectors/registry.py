@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pyspark.sql import SparkSession
 
 from vsc.plan.connectors import facts_of
-from vsc.plan.nodes import Plan
+from vsc.plan.nodes import Node, Plan, Sink
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.operators.source.read_columns import read_columns
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.base.servers import Servers
 from vsc.runtime.spark.connectors.builtin import Console, Memory, Noop, Rate
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.delta.connector import Delta
@@ -22,11 +23,18 @@ from vsc.runtime.spark.connectors.refusals import keeps_refused
 
 __all__ = [
     "check_connectors",
+    "check_sink",
+    "check_source",
     "connector_of",
     "empty_sources",
+    "look_at_source",
     "look_at_sources",
+    "make_sink",
     "make_sinks",
     "reach",
+    "reach_sink",
+    "reach_source",
+    "servers_of",
     "take_sources",
 ]
 
@@ -47,14 +55,24 @@ def check_connectors(plan: Plan, default_local: bool = True) -> None:
     `default_local`: paths without a scheme are on this machine.
     """
     for node in plan.sources:
-        options = Options.of_source(node)
-        _known(options, SourceError, "reads from").check_source(node, options, default_local)
-        form, kind = options.get("format"), options.connector.kind
-        if node.kind == "stream" and form in facts_of(kind).of_tables:  # the compiler looks, unless a variable says so
-            raise SourceError(f"{options.place}: {form!r} brings the changes of a table", "declare it as a table")
+        check_source(node, default_local)
     for sink in plan.sinks:
-        options = Options.of_sink(sink)
-        _known(options, SinkError, "writes to").check_sink(options)
+        check_sink(sink)
+
+
+def check_source(node: Node, default_local: bool = True) -> None:
+    """The same of one source."""
+    options = Options.of_source(node)
+    _known(options, SourceError, "reads from").check_source(node, options, default_local)
+    form, kind = options.get("format"), options.connector.kind
+    if node.kind == "stream" and form in facts_of(kind).of_tables:  # the compiler looks, unless a variable says so
+        raise SourceError(f"{options.place}: {form!r} brings the changes of a table", "declare it as a table")
+
+
+def check_sink(sink: Sink) -> None:
+    """The same of one sink."""
+    options = Options.of_sink(sink)
+    _known(options, SinkError, "writes to").check_sink(options)
 
 
 def _known(options: Options, error: type[VscRuntimeError], does: str) -> Connector:
@@ -68,15 +86,30 @@ def reach(resolved: Plan, fresh: bool, default_local: bool) -> None:
     """Refuses, without Spark, what is seen of the sinks of a resolved plan by asking for them, and of the sources if
     the checkpoint is `fresh`; changes nothing. `default_local`: see `check_connectors`."""
     for node in resolved.sources if fresh else ():
-        connector_of(node.source.connector.kind).reach_source(node, Options.of_source(node))
+        reach_source(node)
     for sink in resolved.sinks:
-        connector_of(sink.connector.kind).reach_sink(sink, resolved.node(sink.node), default_local)
+        reach_sink(resolved, sink, default_local)
+
+
+def reach_source(node: Node) -> None:
+    """The same of one source."""
+    connector_of(node.source.connector.kind).reach_source(node, Options.of_source(node))
+
+
+def reach_sink(resolved: Plan, sink: Sink, default_local: bool) -> None:
+    """The same of one sink."""
+    connector_of(sink.connector.kind).reach_sink(sink, resolved.node(sink.node), default_local)
 
 
 def look_at_sources(spark: SparkSession, resolved: Plan) -> None:
     """Refuses what is seen of the sources of a resolved plan by asking for them."""
     for node in resolved.sources:
-        connector_of(node.source.connector.kind).look(spark, node, Options.of_source(node))
+        look_at_source(spark, node)
+
+
+def look_at_source(spark: SparkSession, node: Node) -> None:
+    """The same of one source."""
+    connector_of(node.source.connector.kind).look(spark, node, Options.of_source(node))
 
 
 def take_sources(spark: SparkSession, resolved: Plan, kept: str, begun: bool) -> None:
@@ -88,13 +121,25 @@ def take_sources(spark: SparkSession, resolved: Plan, kept: str, begun: bool) ->
 
 def make_sinks(spark: SparkSession, plan: Plan, checkpoint: str, ancestors: tuple[str, ...] = ()) -> list[EpochSink]:
     """The sinks of a resolved plan; `checkpoint` is the checkpoint's id, `ancestors` are those that it goes on from."""
-    sinks = [
-        connector_of(sink.connector.kind).sink(spark, sink, plan.node(sink.node), checkpoint) for sink in plan.sinks
-    ]
+    sinks = [make_sink(spark, plan, sink, checkpoint) for sink in plan.sinks]
     for sink in sinks:
         sink.keeps_refused = keeps_refused(plan, sink.id)
         sink.ancestors = ancestors
     return sinks
+
+
+def make_sink(spark: SparkSession, plan: Plan, sink: Sink, checkpoint: str) -> EpochSink:
+    """One sink alone."""
+    return connector_of(sink.connector.kind).sink(spark, sink, plan.node(sink.node), checkpoint)
+
+
+def servers_of(connectors: Iterable[Options]) -> dict[Servers, str]:
+    """The systems that executors connect to, each with the place of a connector that needs it."""
+    found: dict[Servers, str] = {}
+    for options in connectors:
+        for servers in connector_of(options.connector.kind).servers(options):
+            found.setdefault(servers, options.place)
+    return found
 
 
 def empty_sources(spark: SparkSession, resolved: Plan, read: Mapping[str, int]) -> Iterator[str]:

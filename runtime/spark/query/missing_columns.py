@@ -12,7 +12,7 @@ from vsc.plan.nodes import Node, Plan
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.registry import connector_of
 
-__all__ = ["MissingColumns"]
+__all__ = ["MissingColumns", "look_at_columns"]
 
 
 class MissingColumns:
@@ -24,8 +24,9 @@ class MissingColumns:
 
     def check(self) -> None:
         """Looks at those that have rows. Raises MissingColumnError for a column that none of them has."""
-        self._waiting = [node for node in self._waiting if not self._looked_at(node)]
+        self._waiting = [node for node in self._waiting if not look_at_columns(self._spark, node)]
 
-    def _looked_at(self, node: Node) -> bool:
-        connector = connector_of(node.source.connector.kind)
-        return connector.look_at_columns(self._spark, node, Options.of_source(node))
+
+def look_at_columns(spark: SparkSession, node: Node) -> bool:
+    """Looks at one source; whether there was anything. Raises MissingColumnError for a column that it does not have."""
+    return connector_of(node.source.connector.kind).look_at_columns(spark, node, Options.of_source(node))

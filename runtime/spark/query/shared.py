@@ -17,7 +17,7 @@ from vsc.runtime.spark.session.session import is_here
 __all__ = ["shared_by"]
 
 
-def shared_by(spark: SparkSession, plan: Plan, checkpoint: str, default_local: bool) -> tuple[Shared, ...]:
+def shared_by(spark: SparkSession, plan: Plan, checkpoint: str | None, default_local: bool) -> tuple[Shared, ...]:
     """Those of a plan whose variables are resolved. `default_local`: paths without a scheme are local.
 
     The tables that it names have to be there.

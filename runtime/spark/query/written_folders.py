@@ -15,9 +15,10 @@ from vsc.runtime.spark.connectors.registry import connector_of
 __all__ = ["results_of", "written_folders"]
 
 
-def results_of(plan: Plan, checkpoint: str) -> Iterator[WrittenFolder]:
-    """The checkpoint and the folders of sinks, wherever they are; variables are resolved."""
-    yield WrittenFolder(CHECKPOINT, checkpoint)
+def results_of(plan: Plan, checkpoint: str | None) -> Iterator[WrittenFolder]:
+    """The checkpoint, if it is known, and the folders of sinks, wherever they are; variables are resolved."""
+    if checkpoint is not None:
+        yield WrittenFolder(CHECKPOINT, checkpoint)
     for sink in plan.sinks:
         path = connector_of(sink.connector.kind).folder(Options.of_sink(sink))
         if path is not None:

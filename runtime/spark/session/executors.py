@@ -15,7 +15,7 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -25,20 +25,24 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from vsc.plan.words import counted
-from vsc.runtime.spark.session.findings import Shared, finding, not_run, skew
+from vsc.runtime.errors import VscRuntimeError
+from vsc.runtime.spark.base.folders import missing
+from vsc.runtime.spark.base.servers import Servers
+from vsc.runtime.spark.session.findings import Shared, findings, not_run, skew
 from vsc.runtime.spark.session.on_executor import Answer, Asked, look, token_file, write
 from vsc.runtime.spark.session.packages import asked_of, module_of
 from vsc.runtime.spark.session.session import is_here
 from vsc.runtime.spark.session.standalone import looking_for_slots
 
-__all__ = ["Executors"]
+__all__ = ["APART_HELP", "SECONDS_APART", "Executors", "apart"]
 
 _log = logging.getLogger(__name__)
 
 _HOLDS = (0.1, 0.3, 1.0, 3.0)
 """How long tasks take, in seconds, round by round, until each executor has run one."""
-_SECONDS_APART = 5.0
-"""How far the clock of an executor may be from the driver's without a word."""
+SECONDS_APART = 5.0
+"""How far the clock of an executor may be from the driver's without a word: nothing that is computed depends on it."""
+APART_HELP = "synchronize both, or their logs, the ages of files and times in Kafka do not fit together"
 _SAMPLE = 20
 """How many files of a source are looked for."""
 
@@ -61,21 +65,40 @@ class Executors:
         ConfigurationError for what they lack."""
         if self._here or (self._known and self._there() <= self._known):
             return
+        found, known = self._look()
+        for answer, problems in found:
+            if abs(answer.ahead) > SECONDS_APART and answer.own not in self._warned:
+                self._warned.add(answer.own)
+                _log.warning("the clock of %s is %s: %s", answer.name, apart(answer.ahead), APART_HELP)
+            for problem in problems:
+                raise problem
+        self._known = known
+
+    def look(self, servers: Sequence[Servers] = ()) -> list[tuple[Answer, list[VscRuntimeError]]]:
+        """What each executor answers, and what is wrong with that; `servers` are those that it should reach.
+
+        Raises ConfigurationError, or StartError, if none can be asked.
+        """
+        return self._look(tuple(servers))[0]
+
+    def _look(
+        self, servers: tuple[Servers, ...] = ()
+    ) -> tuple[list[tuple[Answer, list[VscRuntimeError]]], frozenset[str]]:
+        """The same, and which executors there are."""
         token, made = uuid.uuid4().hex[:12], self._begin_writing()
         written = [one for one in self._shared if not one.read]
         packages = tuple((name, module_of(name)) for name in self._packages)
-        asked = Asked(token, tuple(one.path for one in written), self._files(), packages, self._local_dir)
+        folders = tuple(one.path for one in written)
+        asked = Asked(token, folders, self._files(), packages, self._local_dir, servers)
         try:
             for one in written:
                 write(token_file(one.path, token, "driver"))
             answers, known = self._answers(asked)
-            found = (finding(asked, self._shared, self._packages, self._spark.version, answer) for answer in answers)
-            problem = next(filter(None, found), None)
-            if problem is not None:
+            found = [(answer, list(self._findings(asked, answer))) for answer in answers]
+            if any(problems for _, problems in found):
                 with suppress(Py4JJavaError, PySparkException):  # the problem is what counts
                     self._run(asked._replace(forget=True))
-                raise problem
-            self._known = known
+            return found, known
         finally:
             for one in written:
                 for path in glob.glob(token_file(glob.escape(one.path), token, "*")):
@@ -84,11 +107,16 @@ class Executors:
                 with suppress(OSError):  # it is used by now
                     os.rmdir(path)
 
+    def _findings(self, asked: Asked, answer: Answer) -> Iterator[VscRuntimeError]:
+        return findings(asked, self._shared, self._packages, self._spark.version, answer)
+
     def _begin_writing(self) -> list[str]:
-        """Makes the folders that are written; returns those that were not there."""
-        made = [one.path for one in self._shared if not one.read and not os.path.isdir(one.path)]
-        for path in made:
-            os.makedirs(path)
+        """Makes the folders that are written; returns those that were not there, innermost first."""
+        made: list[str] = []
+        for one in self._shared:
+            if not one.read:
+                made = missing(one.path) + made
+                os.makedirs(one.path, exist_ok=True)
         return made
 
     def _files(self) -> tuple[tuple[str, int], ...]:
@@ -108,8 +136,8 @@ class Executors:
             there = self._there()
             began = time.time()
             answers = self._run(asked._replace(hold=hold))
-            self._compare_clocks(answers, began)
-            found.update((answer.own, answer) for answer in answers)
+            ended = time.time()
+            found.update((answer.own, answer._replace(ahead=skew(answer, began, ended))) for answer in answers)
             if there == (now := self._there()) and len(found) >= len(now):
                 return list(found.values()), now
         _log.warning(
@@ -123,7 +151,7 @@ class Executors:
         tasks = max(context.defaultParallelism, 2 * len(self._there()))
         try:
             context.setJobDescription("vsc: what the executors see and have")
-            with looking_for_slots(self._spark, lambda: bool(self._there())):
+            with looking_for_slots(self._spark, lambda: self._here or bool(self._there())):
                 return context.parallelize(range(tasks), tasks).mapPartitions(partial(look, asked)).collect()
         except (Py4JJavaError, PySparkException) as error:
             problem = not_run(str(error))
@@ -133,25 +161,17 @@ class Executors:
         finally:
             context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
 
-    def _compare_clocks(self, answers: Iterable[Answer], began: float) -> None:
-        """Warns of an executor whose clock is not the driver's: nothing that is computed depends on it."""
-        ended = time.time()
-        for answer in answers:
-            seconds = skew(answer, began, ended)
-            if abs(seconds) > _SECONDS_APART and answer.own not in self._warned:
-                self._warned.add(answer.own)
-                _log.warning(
-                    "the clock of %s is %.0f seconds %s the driver's: synchronize both, or their logs, the ages of "
-                    "files and times in Kafka do not fit together",
-                    answer.name, abs(seconds), "ahead of" if seconds > 0 else "behind",
-                )  # fmt: skip
-
     def _there(self) -> frozenset[str]:
         """The addresses of the executors that Spark has now."""
         context: Any = self._spark.sparkContext._jsc.sc()
         driver = str(context.env().blockManager().blockManagerId().hostPort())
         found = context.getExecutorMemoryStatus().keys().mkString(" ").split()
         return frozenset(map(str, found)) - {driver}
+
+
+def apart(seconds: float) -> str:
+    """How far a clock is `ahead` of the driver's, in words."""
+    return f"{abs(seconds):.0f} seconds {'ahead of' if seconds > 0 else 'behind'} the driver's"
 
 
 def _newest(path: str) -> list[str]:

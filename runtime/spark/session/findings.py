@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from packaging.requirements import Requirement
@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from vsc.runtime.errors import ConfigurationError, SourceError, StateError, VscRuntimeError
 from vsc.runtime.spark.session.on_executor import Answer, Asked, appears, token_file
 
-__all__ = ["Shared", "finding", "not_run", "skew"]
+__all__ = ["Shared", "findings", "not_run", "skew"]
 
 _ENDED = re.compile(r"Error from python worker:\s*\n((?:.*\n)+?)PYTHONPATH was:")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
@@ -38,17 +38,13 @@ class Shared:
     read: bool = False
 
 
-def finding(
+def findings(
     asked: Asked, shared: Sequence[Shared], packages: Mapping[str, Requirement], spark: str, answer: Answer
-) -> VscRuntimeError | None:
-    """The first thing that is wrong with what an executor has answered. `spark` is the driver's release."""
-    return (
-        _other_spark(spark, answer)
-        or _lacking(packages, answer)
-        or _no_local_folder(answer)
-        or _not_written(asked, [one for one in shared if not one.read], answer)
-        or _not_read(asked, [one for one in shared if one.read], answer)
-    )
+) -> Iterator[VscRuntimeError]:
+    """What is wrong with what an executor has answered. `spark` is the driver's release."""
+    yield from filter(None, (_other_spark(spark, answer), _lacking(packages, answer), _no_local_folder(answer)))
+    yield from _not_written(asked, [one for one in shared if not one.read], answer)
+    yield from filter(None, [_not_read(asked, [one for one in shared if one.read], answer)])
 
 
 def _other_spark(spark: str, answer: Answer) -> ConfigurationError | None:
@@ -85,14 +81,13 @@ def _no_local_folder(answer: Answer) -> StateError | None:
     )
 
 
-def _not_written(asked: Asked, written: Sequence[Shared], answer: Answer) -> VscRuntimeError | None:
+def _not_written(asked: Asked, written: Sequence[Shared], answer: Answer) -> Iterator[VscRuntimeError]:
     for one, wrong in zip(written, answer.folders, strict=True):
         why = f"{answer.name} {wrong}" if wrong else None
         if why is None and not appears(token_file(one.path, asked.token, answer.own)):
             why = f"what {answer.name} writes there is not seen by the driver"
         if why is not None:
-            return one.error(f"{one.what} ({one.path}) is not shared: {why}", _SHARED_HELP)
-    return None
+            yield one.error(f"{one.what} ({one.path}) is not shared: {why}", _SHARED_HELP)
 
 
 def _not_read(asked: Asked, read: Sequence[Shared], answer: Answer) -> SourceError | None:

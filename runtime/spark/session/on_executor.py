@@ -16,7 +16,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from vsc.runtime.spark.base.folders import spark_local, unwritable
+from vsc.runtime.spark.base.folders import free_bytes, spark_local, unwritable
+from vsc.runtime.spark.base.servers import Servers, unreached
 
 __all__ = ["Answer", "Asked", "appears", "look", "token_file", "write"]
 
@@ -28,6 +29,7 @@ class Asked(NamedTuple):
     """`token` is in the names of the files that are written; `folders` are those in which the driver has written one,
     `files` those of sources, with their sizes. `packages`: by name for pip, what is imported. A task takes `hold`
     seconds at least, so that others run elsewhere. `local`: where state is to be kept; None: in Spark's own folders.
+    `servers`: for each system its hosts and ports, of which one has to take a connection.
     `forget`: what was written is removed, and nothing else is done.
     """
 
@@ -36,6 +38,7 @@ class Asked(NamedTuple):
     files: tuple[tuple[str, int], ...]
     packages: tuple[tuple[str, str], ...]
     local: str | None = None
+    servers: tuple[Servers, ...] = ()
     hold: float = 0.0
     forget: bool = False
 
@@ -44,7 +47,9 @@ class Answer(NamedTuple):
     """What an executor finds. `host` and `folder`, Spark's own, tell it from others; `own` stands for both in names.
 
     `folders`: for each one what is wrong there, or None; `files`: which are not there with their size; `versions`: of
-    each package, None if it is missing, an empty text if it does not say.
+    each package, None if it is missing, an empty text if it does not say; `local`: why state cannot be kept there, or
+    None; `free`: the bytes that are free there; `servers`: why no host of a system takes a connection, or None. `clock`
+    is its time, and `ahead`, which the driver adds, by how many seconds at least that is ahead of the driver's.
     """
 
     host: str
@@ -56,7 +61,10 @@ class Answer(NamedTuple):
     versions: tuple[str | None, ...]
     spark: str
     local: str | None
+    free: int
+    servers: tuple[str | None, ...]
     clock: float
+    ahead: float = 0.0
 
     @property
     def name(self) -> str:
@@ -99,9 +107,14 @@ def look(asked: Asked, _: Iterator[int]) -> Iterator[Answer]:
     found = tuple(_shared(path, asked.token, own) for path in asked.folders)
     files = tuple(path for path, size in asked.files if _size(path) != size)
     versions = tuple(_version(name, module) for name, module in asked.packages)
+    servers = tuple(map(unreached, asked.servers))
     time.sleep(asked.hold)
-    local = unwritable(asked.local or str(spark_local()))
-    yield Answer(host, folder, own, sys.executable, found, files, versions, pyspark.__version__, local, time.time())
+    state = asked.local or str(spark_local())
+    local, free = unwritable(state), free_bytes(state)
+    yield Answer(
+        host, folder, own, sys.executable, found, files, versions, pyspark.__version__, local, free, servers,
+        time.time(),
+    )  # fmt: skip
 
 
 def _shared(folder: str, token: str, own: str) -> str | None:

@@ -17,9 +17,9 @@ _ALWAYS = ("numpy", "pandas", "pyarrow", "rocksdict", "protobuf")
 _MODULES = {"protobuf": "google.protobuf"}
 
 
-def packages_of(plan: Plan) -> tuple[str, ...]:
-    """What the tasks of a plan import, by their names for pip."""
-    return tuple(dict.fromkeys((*_ALWAYS, *_of_connectors(plan))))
+def packages_of(plan: Plan | None) -> tuple[str, ...]:
+    """What the tasks of a plan import, by their names for pip; None: those of every plan."""
+    return tuple(dict.fromkeys((*_ALWAYS, *(() if plan is None else _of_connectors(plan)))))
 
 
 def all_packages() -> tuple[str, ...]:

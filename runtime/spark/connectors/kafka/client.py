@@ -26,6 +26,7 @@ __all__ = [
     "KafkaGroups",
     "NotForPython",
     "admin_for_python",
+    "brokers",
     "check_topic",
     "client_settings",
     "common",
@@ -150,6 +151,19 @@ def _is_there(admin: Any, told: list[KafkaError], topic: str) -> bool:
         return topic in admin.list_topics(timeout=LOOK_SECONDS).topics
     except KafkaException:
         return False
+
+
+def brokers(options: Options) -> tuple[tuple[str, int], ...]:
+    """The hosts and ports that brokers tell clients to connect to, sorted; none if only Java's client could ask, or
+    none answers."""
+    from confluent_kafka import KafkaException
+
+    try:
+        admin = admin_for_python(options)
+        found = () if admin is None else admin.list_topics(timeout=LOOK_SECONDS).brokers.values()
+    except KafkaException:
+        return ()
+    return tuple(sorted((one.host, one.port) for one in found))
 
 
 def is_empty(options: Options) -> bool:

@@ -20,9 +20,10 @@ from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.plan.types import MapType
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.spark.base.options import Options, refuse
+from vsc.runtime.spark.base.servers import Servers
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.jars import KAFKA
-from vsc.runtime.spark.connectors.kafka.client import PREFIX, check_topic, is_empty
+from vsc.runtime.spark.connectors.kafka.client import PREFIX, brokers, check_topic, is_empty
 from vsc.runtime.spark.connectors.kafka.input import KafkaInput
 from vsc.runtime.spark.connectors.kafka.layout import Part, layout
 from vsc.runtime.spark.connectors.kafka.position import settled_offsets, write_offsets
@@ -117,6 +118,10 @@ class Kafka(Connector):
         if options.text("format") == "string" and options.flag("with_timestamp"):
             raise SinkError(f"{options.place}: the format 'string' has no place for `with_timestamp`", "use json")
         check_topic(options, "write")
+
+    def servers(self, options: Options) -> tuple[Servers, ...]:
+        """Each broker, as Kafka names it to clients."""
+        return tuple((broker,) for broker in brokers(options))
 
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink."""

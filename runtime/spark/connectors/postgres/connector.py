@@ -23,6 +23,7 @@ from vsc.runtime.errors import DatabaseTableError
 from vsc.runtime.expressions.json_data import data_reader, json_values
 from vsc.runtime.spark.base.ddl import ddl
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.base.servers import Servers
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.postgres.checks import check_privileges, check_readable
 from vsc.runtime.spark.connectors.postgres.database import Database
@@ -86,6 +87,10 @@ class Postgres(Connector):
     def reach_sink(self, sink: Sink, node: Node, default_local: bool) -> None:
         """Refuses a table that cannot be written."""
         PostgresSink(sink, node, "").reach()
+
+    def servers(self, options: Options) -> tuple[Servers, ...]:
+        """The hosts of the URL, any of which may be the one in charge."""
+        return (Database.of(options).servers,)
 
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink."""

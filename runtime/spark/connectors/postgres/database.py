@@ -69,6 +69,13 @@ class Database:
         where = ", ".join(f"{host or 'localhost'}:{port}" for host, port in hosts)
         return cls(f"the database '{settings.get('dbname', '')}' at {where}", tuple(sorted(settings.items())), schema)
 
+    @property
+    def servers(self) -> tuple[tuple[str, int], ...]:
+        """Its hosts and ports."""
+        settings = dict(self.parameters)
+        hosts, ports = settings["host"].split(","), settings["port"].split(",")
+        return tuple((host, int(port)) for host, port in zip(hosts, ports, strict=True))
+
     @contextmanager
     def connected(self, place: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         """A connection in autocommit, for the length of the context. What psycopg raises in it becomes ours.

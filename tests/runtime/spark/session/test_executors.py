@@ -56,6 +56,8 @@ def answering(host: str, sees: bool = True, **changed: Any) -> Any:
             ("",) * len(asked.packages),
             "4.1.4",
             None,
+            1 << 40,
+            (None,) * len(asked.servers),
             time.time(),
         )
         return found._replace(**changed)

@@ -41,6 +41,11 @@ def test_a_url_is_read_as_the_driver_reads_it(url: str, name: str, parameters: d
     assert shown == {"application_name": "vsc", "connect_timeout": "10"} | parameters
 
 
+def test_executors_connect_to_any_of_the_hosts() -> None:
+    found = database("jdbc:postgresql://a:1,[::1]/shop")
+    assert found.servers == (("a", 1), ("::1", 5432))
+
+
 def test_options_are_parameters_too_and_passwords_are_not_shown() -> None:
     found = database("jdbc:postgresql://h/d?user=no&currentSchema=s", User="me", password="hidden")
     assert found.search_path == "s"

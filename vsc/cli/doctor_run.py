@@ -1,0 +1,135 @@
+"""What ``vsc doctor`` asks of a topology and a master: what ``vsc run`` asks before the first row.
+
+A run ends at the first problem; here each question is a check of its own, as far as earlier answers allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from vsc.cli.checks import Check, asked, tried
+from vsc.cli.doctor_spark import checks_on_spark, sink_name, source_name
+from vsc.cli.errors import Refused
+from vsc.cli.messages import Messages
+from vsc.cli.on_spark import SparkOptions
+from vsc.cli.plans import plan_of
+from vsc.cli.problems import Problem
+from vsc.cli.run_checks import check_checkpoint, check_functions
+from vsc.plan.words import counted
+
+if TYPE_CHECKING:
+    from vsc.plan.nodes import Node, Plan, Sink
+
+__all__ = ["RunChecks"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunChecks:
+    """The checks of a run: its topology or plan in `file`, its folders, variables, modules and settings.
+
+    Without a file only Spark is asked; without a checkpoint, nothing about one.
+    """
+
+    file: str | None
+    checkpoint: str | None
+    local_dir: str | None
+    variables: Mapping[str, str]
+    modules: tuple[str, ...]
+    options: SparkOptions
+    messages: Messages
+
+    def all(self) -> Iterator[Check]:
+        """All checks, in the order in which a user would fix them."""
+        plan: Plan | None = None
+        resolved: Plan | None = None
+        fresh: bool | None = None
+        if self.file is not None:
+            check, plan = asked("topology", partial(self._plan, self.file))
+            yield check
+            if plan is None:
+                return
+            check, resolved = asked("variables", partial(self._resolved, plan))
+            yield check
+            if resolved is None:
+                return
+            if plan.functions:
+                yield tried("functions", partial(self._functions, plan))
+            if self.checkpoint is not None:
+                check, fresh = asked("checkpoint", partial(self._checkpoint, self.checkpoint, plan, self.file))
+                yield check
+        systems = [] if resolved is None else list(self._systems(resolved, fresh is not False))
+        yield from (check for check in systems if check.fix is not None)
+        check, settings = asked("connector jars", partial(self._settings, plan))
+        yield check
+        if settings is not None:
+            unusable = frozenset(check.name for check in systems if check.fix is not None)
+            yield from self._on_spark(settings, resolved, unusable, fresh is not False)
+
+    def _plan(self, file: str) -> tuple[str, Plan]:
+        try:
+            plan = plan_of(file, self.variables, self.messages, warns=True)
+        except Refused as refused:
+            if isinstance(refused.problem, str):  # the compiler's findings
+                self.messages.say("error", refused.problem)
+                raise Refused(Problem(f"{file} has errors", "fix them: `vsc check` shows them as well"), 1) from refused
+            raise
+        return f"{file}: {counted(len(plan.sources), 'source')}, {counted(len(plan.sinks), 'sink')}", plan
+
+    def _resolved(self, plan: Plan) -> tuple[str, Plan]:
+        from vsc.runtime.spark.base.options import resolve_plan
+
+        return ", ".join(plan.variables) or "none", resolve_plan(plan, self.variables)
+
+    def _functions(self, plan: Plan) -> str:
+        from vsc.runtime.expressions import check_allowed
+
+        check_allowed(plan, self.modules)
+        check_functions(plan, self.options)
+        return ", ".join(function.reference for function in plan.functions)
+
+    def _checkpoint(self, path: str, plan: Plan, file: str) -> tuple[str, bool | None]:
+        fresh = check_checkpoint(path, plan, file, self.options.default_is_local)
+        return path if fresh is None else f"{path}, {'new' if fresh else 'the run would go on from it'}", fresh
+
+    def _systems(self, resolved: Plan, fresh: bool) -> Iterator[Check]:
+        """A check of each source and each sink: what it says without Spark."""
+        from vsc.runtime.spark.connectors.registry import check_sink, check_source, reach_sink, reach_source
+
+        local = self.options.default_is_local
+        for node in resolved.sources:
+
+            def source(node: Node = node) -> str:
+                check_source(node, local)
+                if fresh:
+                    reach_source(node)
+                return node.source.connector.kind
+
+            yield tried(source_name(node), source)
+        for sink in resolved.sinks:
+
+            def into(sink: Sink = sink) -> str:
+                check_sink(sink)
+                reach_sink(resolved, sink, local)
+                return sink.connector.kind
+
+            yield tried(sink_name(sink), into)
+
+    def _settings(self, plan: Plan | None) -> tuple[str, Mapping[str, str]]:
+        settings = self.options.conf if plan is None else self.options.for_plan(plan)
+        fetched = settings.get("spark.jars.packages")
+        return f"to fetch: {fetched}" if fetched else "nothing to fetch", settings
+
+    def _on_spark(
+        self, settings: Mapping[str, str], resolved: Plan | None, unusable: Collection[str], fresh: bool
+    ) -> Iterator[Check]:
+        def looked(spark: Any) -> list[Check]:
+            return list(checks_on_spark(spark, resolved, self.checkpoint, self.local_dir, unusable, fresh))
+
+        check, found = asked("Spark", lambda: (f"starts on {self.options.master}", self._run(settings, looked)))
+        yield from [check] if found is None else found
+
+    def _run(self, settings: Mapping[str, str], work: Callable[[Any], list[Check]]) -> list[Check]:
+        return self.options.run("vsc doctor", settings, work)

@@ -1,0 +1,135 @@
+"""What ``vsc doctor`` asks in a session of Spark: executors, the checkpoint's storage, sources and sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from vsc.cli.checks import Check, asked, tried
+from vsc.cli.machine import LEAST_FREE_BYTES
+from vsc.plan.words import bytes_text, counted
+from vsc.runtime.errors import CheckpointError, SinkError, VscRuntimeError
+
+if TYPE_CHECKING:
+    from vsc.plan.nodes import Node, Plan, Sink
+    from vsc.runtime.spark.base.servers import Servers
+    from vsc.runtime.spark.session.on_executor import Answer
+
+__all__ = ["checks_on_spark", "sink_name", "source_name"]
+
+_Looked = list[tuple["Answer", "list[VscRuntimeError]"]]
+_OPEN = (
+    "open the way to it from there (network policy, security group, firewall); brokers of Kafka are where their "
+    "`advertised.listeners` say"
+)
+
+
+def source_name(node: Node) -> str:
+    """What the check of a source is called."""
+    return f"source {node.name}"
+
+
+def sink_name(sink: Sink) -> str:
+    """What the check of a sink is called."""
+    return f"sink of {sink.node} (line {sink.line})"
+
+
+def checks_on_spark(
+    spark: Any,
+    resolved: Plan | None,
+    checkpoint: str | None,
+    local_dir: str | None,
+    unusable: Collection[str],
+    fresh: bool,
+) -> Iterator[Check]:
+    """All checks. `resolved`: the plan that is to run; `unusable`: its sources and sinks that are known not to be, by
+    the names of their checks; `fresh`: it has not run yet."""
+    servers = {} if resolved is None else _servers(resolved, unusable)
+    check, found = asked("executors", partial(_look, spark, resolved, checkpoint, local_dir, tuple(servers)))
+    yield Check("Spark", f"{spark.version} runs on {spark.sparkContext.master}")
+    yield check
+    for answer, problems in found or ():
+        yield from _of_executor(answer, problems, servers)
+    if checkpoint is not None:
+        yield tried("storage", partial(_storage, spark, checkpoint, CheckpointError, "the checkpoint"))
+    if resolved is not None:
+        yield from _systems(spark, resolved, unusable, fresh)
+
+
+def _servers(resolved: Plan, unusable: Collection[str]) -> dict[Servers, str]:
+    from vsc.runtime.spark.base.options import Options
+    from vsc.runtime.spark.connectors.registry import servers_of
+
+    sources = [Options.of_source(node) for node in resolved.sources if source_name(node) not in unusable]
+    return servers_of([*sources, *(Options.of_sink(one) for one in resolved.sinks if sink_name(one) not in unusable)])
+
+
+def _look(
+    spark: Any,
+    resolved: Plan | None,
+    checkpoint: str | None,
+    local_dir: str | None,
+    servers: tuple[Servers, ...],
+) -> tuple[str, _Looked]:
+    from vsc.runtime.spark.base.hadoop import default_is_local
+    from vsc.runtime.spark.query.shared import shared_by
+    from vsc.runtime.spark.session.executors import Executors
+    from vsc.runtime.spark.session.packages import packages_of
+    from vsc.runtime.spark.session.ship import ship
+
+    ship(spark)
+    shared = () if resolved is None else shared_by(spark, resolved, checkpoint, default_is_local(spark))
+    found = Executors(spark, shared, packages_of(resolved), local_dir).look(servers)
+    return f"{counted(len(found), 'executor')}, {counted(spark.sparkContext.defaultParallelism, 'core')}", found
+
+
+def _of_executor(answer: Answer, problems: list[VscRuntimeError], servers: dict[Servers, str]) -> Iterator[Check]:
+    from vsc.runtime.spark.session.executors import APART_HELP, SECONDS_APART, apart
+
+    name = f"executor {answer.host}"
+    yield from (Check.of(name, problem) for problem in problems)
+    for place, unreached in zip(servers.values(), answer.servers, strict=True):
+        if unreached is not None:
+            yield Check(name, f"it cannot connect to what {place} needs: {unreached}", _OPEN)
+    if abs(answer.ahead) > SECONDS_APART:
+        yield Check(name, f"its clock is {apart(answer.ahead)}", APART_HELP, fails=False)
+    room = f"{bytes_text(answer.free)} free for state"
+    if answer.local is None and answer.free < LEAST_FREE_BYTES:
+        yield Check(name, room, "free some space, or give --local-dir a bigger disk", fails=False)
+    elif not problems:
+        yield Check(name, f"{answer.python}, {room} ({answer.folder})")
+
+
+def _storage(spark: Any, folder: str, error: type[VscRuntimeError], what: str) -> str:
+    from vsc.runtime.spark.base.storage import storage_seconds
+
+    found = storage_seconds(spark, folder, error, what)
+    return ", ".join(f"{name} {1000 * took:.0f} ms" for name, took in found.items())
+
+
+def _systems(spark: Any, resolved: Plan, unusable: Collection[str], fresh: bool) -> Iterator[Check]:
+    from vsc.runtime.spark.base.options import Options
+    from vsc.runtime.spark.connectors.registry import connector_of, look_at_source, make_sink
+    from vsc.runtime.spark.query.missing_columns import look_at_columns
+
+    for node in resolved.sources:
+
+        def source(node: Node = node) -> str:
+            if fresh:
+                look_at_source(spark, node)
+                look_at_columns(spark, node)
+            return node.source.connector.kind
+
+        if source_name(node) not in unusable:
+            yield tried(source_name(node), source)
+    for sink in resolved.sinks:
+
+        def into(sink: Sink = sink) -> str:
+            make_sink(spark, resolved, sink, "")
+            kind, options = sink.connector.kind, Options.of_sink(sink)
+            folder = connector_of(kind).folder(options)
+            return kind if folder is None else f"{kind}: {_storage(spark, folder, SinkError, options.place)}"
+
+        if sink_name(sink) not in unusable:
+            yield tried(sink_name(sink), into)

@@ -1,0 +1,123 @@
+"""What Spark needs of this machine: Java, Python, packages, the loopback interface, the temporary folder.
+
+Neither starts nor imports Spark.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+from vsc.cli.checks import Check
+from vsc.extras import install
+from vsc.plan.words import bytes_text
+
+__all__ = ["LEAST_FREE_BYTES", "java_problem", "machine_checks"]
+
+_JAVA = (17, 21)
+_PACKAGES = (
+    ("pyspark", (4, 1), (4, 4)),
+    ("pandas", (2, 2), (3, 0)),
+    ("pyarrow", (18, 0), (27, 0)),
+    ("numpy", (1, 26), (3, 0)),
+    ("rocksdict", (0, 3), (0, 4)),
+    ("protobuf", (5, 29), (8, 0)),
+    ("rich", (13, 0), (16, 0)),
+    ("packaging", (23, 0), ()),
+)
+LEAST_FREE_BYTES = 1 << 30
+"""Of a disk on which Spark works."""
+
+
+def machine_checks() -> Iterator[Check]:
+    """All checks, in the order in which a user would fix them."""
+    yield _python()
+    yield _java()
+    for name, lowest, below in _PACKAGES:
+        yield _package(name, lowest, below)
+    yield _loopback()
+    yield _temporary()
+
+
+def java_problem() -> str | None:
+    """Why Java cannot run Spark here, with what to do; None if it can."""
+    check = _java()
+    return None if check.fix is None else f"{check.found}; {check.fix}"
+
+
+def _python() -> Check:
+    found = ".".join(map(str, sys.version_info[:3]))
+    fix = None if sys.version_info >= (3, 11) else "use Python 3.11 or newer"
+    return Check("Python", f"{found} ({sys.executable})", fix)
+
+
+def _java() -> Check:
+    name = "Java"
+    install = "install a JDK or JRE 17 (on Debian: apt install openjdk-17-jre-headless), or set JAVA_HOME to one"
+    home = os.environ.get("JAVA_HOME")
+    program = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if home and not os.access(str(program), os.X_OK):
+        return Check(name, f"JAVA_HOME is {home}, but there is no bin/java in it", "correct or unset JAVA_HOME")
+    if program is None:
+        return Check(name, "there is no java on the PATH, and no JAVA_HOME", install)
+    try:
+        result = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check(name, f"{program} does not run: {error}", install)
+    match = re.search(r'version "(\d+)(?:\.(\d+))?', result.stderr + result.stdout)
+    if match is None:
+        return Check(name, f"{program} does not report its version", install)
+    major = int(match.group(2) or 0) if match.group(1) == "1" else int(match.group(1))
+    found = f"{major} ({program})"
+    if major < _JAVA[0]:
+        return Check(name, f"{found} is too old for Spark 4", install)
+    if major > _JAVA[1]:
+        return Check(name, f"{found} is newer than Spark supports", f"use Java {_JAVA[0]} or {_JAVA[1]} (JAVA_HOME)")
+    return Check(name, found)
+
+
+def _package(name: str, lowest: tuple[int, ...], below: tuple[int, ...]) -> Check:
+    wanted = f"{'.'.join(map(str, lowest))} or newer" + (f", below {'.'.join(map(str, below))}" if below else "")
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        return Check(name, "not installed", install("spark"))
+    numbers = tuple(int(n) for n in re.findall(r"\d+", found)[:2])
+    if lowest <= numbers and (not below or numbers < below):
+        return Check(name, found)
+    return Check(name, f"{found}, but vsc needs {wanted}", install("spark"))
+
+
+def _loopback() -> Check:
+    try:
+        with (
+            socket.create_server(("127.0.0.1", 0)) as server,
+            socket.create_connection(server.getsockname(), timeout=5),
+        ):
+            return Check("loopback", f"127.0.0.1 takes connections (port {server.getsockname()[1]})")
+    except OSError as error:
+        return Check(
+            "loopback",
+            f"127.0.0.1 refuses connections: {error}",
+            "Spark and its Python workers talk over it: bring the interface up, or allow it in the firewall or sandbox",
+        )
+
+
+def _temporary() -> Check:
+    folder = tempfile.gettempdir()
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder):
+            free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Check("temporary folder", f"{folder} cannot be written to: {error}", "set TMPDIR to one that can")
+    found = f"{folder}, {bytes_text(free)} free"
+    if free < LEAST_FREE_BYTES:
+        return Check("temporary folder", found, "free some space, or set TMPDIR or --local-dir to a bigger disk")
+    return Check("temporary folder", found)
