@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vsc.plan.secrets import is_secret, masked
+from tests.plan.planted import NAMES, TEXTS
+from vsc.plan.secrets import instead_of_secret, is_secret, masked
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,10 @@ from vsc.plan.secrets import is_secret, masked
         ("fs.s3a.access.key", False),
         ("kafka.sasl.oauthbearer.token.endpoint.url", False),
         ("kafka.ssl.truststore.location", False),
+        ("fs.azure.sas.token.provider.type", False),
+        ("fs.s3a.delegation.token.binding", False),
+        ("compass", False),
+        ("fs.gs.auth.service.account.private.key.id", False),
         ("key", False),
         ("token_count", False),
     ],
@@ -52,3 +57,14 @@ def test_names(name: str, secret: bool) -> None:
 def test_texts(text: str, left: str) -> None:
     assert masked(text) == left
     assert masked(left) == left
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_of_a_secret_is_known(name: str) -> None:
+    assert is_secret(name)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_every_text_with_a_secret_is_known(text: str) -> None:
+    assert instead_of_secret(text.format("hush")) is not None
+    assert "hush" not in masked(f"cannot open {text.format('hush')}, line 3")

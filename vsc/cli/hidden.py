@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from vsc.cli.errors import UsageError
+from vsc.cli.properties import properties
 from vsc.plan.connectors.facts import VARIABLE
-from vsc.plan.secrets import HIDDEN, is_secret, masked
+from vsc.plan.secrets import HIDDEN, instead_of_secret, is_secret, masked
 
 __all__ = ["cover_values", "without_secrets", "without_values"]
 
 _PAIR = re.compile(r"\A(--[^=]*=[^=]*=|(?!--)[^=]*=)(.*)", re.DOTALL)
+_FILE = "--properties-file"
 _STAT_START, _STAT_END = 45, 46
 """Where ``/proc/PID/stat`` says, behind the name, at which addresses the command line begins and ends."""
 
@@ -23,8 +27,10 @@ def without_values(arguments: Iterable[str]) -> str:
 
 
 def without_secrets(text: str, arguments: Iterable[str]) -> str:
-    """A text without the values on the command line, those of variables that its files use, and what looks secret."""
-    for value in sorted({*_values(arguments), *_environment(arguments)}, key=len, reverse=True):
+    """A text without the values on the command line, those of variables that its files use, the secrets in its file of
+    settings, and what looks secret."""
+    given = [*arguments]
+    for value in sorted({*_values(given), *_environment(given), *_settings(given)}, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     return masked(text)
 
@@ -56,6 +62,17 @@ def cover_values() -> None:
 def _values(arguments: Iterable[str]) -> Iterator[str]:
     """The values that `without_values` leaves out, except empty ones."""
     return (match[2] for argument in arguments if (match := _PAIR.fullmatch(argument)) is not None and match[2])
+
+
+def _settings(arguments: Sequence[str]) -> Iterator[str]:
+    """The values that are secret, or hold one, in the file of ``--properties-file``."""
+    for option, argument in zip(["", *arguments], arguments, strict=False):
+        name, _, path = argument.partition("=")
+        if option == _FILE or name == _FILE:
+            with suppress(UsageError):  # of a file that cannot be read, nothing can be shown
+                for setting, (value, _) in properties(argument if option == _FILE else path).items():
+                    if value and (is_secret(setting) or instead_of_secret(value) is not None):
+                        yield value
 
 
 def _environment(arguments: Iterable[str]) -> Iterator[str]:

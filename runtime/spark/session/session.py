@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from vsc.plan.secrets import SECRET_NAME, SECRET_OF_URL
+from vsc.plan.secrets import SECRET_NAME, SECRET_OF_URL, SECRET_TEXT
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.exchange.wire import ROWS_A_BATCH
 
@@ -48,7 +48,7 @@ SAFE_PATH = "PYTHONSAFEPATH"
 OWN_SETTINGS = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Spark's own names, and vsc's: neither pages nor the event log show what they hold, or hold a login.
-    "spark.redaction.regex": rf"(?i)secret|password|token|access[.]?key|{SECRET_NAME}|{SECRET_OF_URL}",
+    "spark.redaction.regex": rf"(?i)secret|password|token|access[.]?key|{SECRET_NAME}|{SECRET_TEXT}",
 }
 """The settings of every session that vsc starts. PySpark would report its place in Python to the JVM at each call, for
 messages that point at the user's code, and vsc has no such code: that doubles the calls of an epoch."""
