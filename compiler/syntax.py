@@ -124,6 +124,15 @@ class FunctionCall:
 
 
 @record
+class Lambda:
+    """``x -> e``, ``(x, i) -> e``: what a function does with each element of an array."""
+
+    parameters: tuple[Name, ...]
+    body: Expression
+    span: Span
+
+
+@record
 class Unary:
     """``not e``, ``-e``."""
 
@@ -230,8 +239,8 @@ class CastTo:
 
 
 Expression = (
-    Literal | Duration | Variable | ColumnRef | Constant | FieldOf | Element | FunctionCall | Unary | Chain | Comparison
-    | IsNull | In | Between | Like | Case | CastTo
+    Literal | Duration | Variable | ColumnRef | Constant | FieldOf | Element | FunctionCall | Lambda | Unary | Chain
+    | Comparison | IsNull | In | Between | Like | Case | CastTo
 )  # fmt: skip
 
 

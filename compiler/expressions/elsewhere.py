@@ -82,7 +82,7 @@ _HELPS = (
     ("make_interval", "write a duration: `x + 30 days`"),
     ("add_months months_between last_day next_day months years", _NO_MONTHS),
     ("array_max array_min array_position array_union "
-     "array_intersect array_except array_remove arrays_zip arrays_overlap transform filter exists forall aggregate "
+     "array_intersect array_except array_remove arrays_zip arrays_overlap aggregate "
      "reduce zip_with sequence generate_series array_append array_prepend array_concat any all", _NO_ARRAY),
     ("map_from_arrays map_from_entries map_concat map_filter str_to_map split_to_map "
      "as_map map_contains_key map create_map", _NO_MAP),

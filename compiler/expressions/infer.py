@@ -40,7 +40,7 @@ from vsc.compiler.expressions.operators import (
 from vsc.compiler.expressions.refusal import Refused, refuse
 from vsc.compiler.expressions.scope import CONSTANTS, Scope, Typed, field_of
 from vsc.compiler.source import Span
-from vsc.plan.expressions import Call, Cast, Expr, Literal
+from vsc.plan.expressions import LAMBDAS, Call, Cast, Expr, Lambda, Literal, Parameter, inside
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
 from vsc.plan.types import (
     BIGINT,
@@ -51,6 +51,8 @@ from vsc.plan.types import (
     STRING,
     TIMESTAMP,
     VOID,
+    ArrayType,
+    DataType,
     DecimalType,
 )
 from vsc.plan.words import article
@@ -130,13 +132,13 @@ def _measures(root: Expr) -> tuple[int, int]:
     waiting = [root]
     while waiting:
         expr = waiting[-1]
-        parts = expr.args if isinstance(expr, Call) else (expr.arg,) if isinstance(expr, Cast) else ()
-        inside = [known.get(id(part)) for part in parts]
-        unknown = [part for part, found in zip(parts, inside, strict=True) if found is None]
+        parts = inside(expr)
+        measured = [known.get(id(part)) for part in parts]
+        unknown = [part for part, found in zip(parts, measured, strict=True) if found is None]
         if unknown:
             waiting += unknown
             continue
-        found = [measures for measures in inside if measures is not None]
+        found = [measures for measures in measured if measures is not None]
         step = 2 if isinstance(expr, Call) else 1
         known[id(expr)] = 1 + sum(size for size, _ in found), step + max((depth for _, depth in found), default=0)
         waiting.pop()
@@ -151,6 +153,8 @@ class _Typer:
         self.findings: list[Finding] = []
         self.doubts = Doubts()
         self._typed: dict[int, Expr] = {}
+        self._lambdas: list[dict[str, Parameter]] = []
+        """The parameters of the lambdas around what is being typed, by their names; the outermost first."""
 
     def type(self, expr: syntax.Expression) -> Expr | None:
         """The plan of `expr`; None if it or a part of it is wrong."""
@@ -161,8 +165,8 @@ class _Typer:
             return None
         if typed is not None:
             self._typed[id(expr)] = typed
-            inside = [(part, self._typed[id(part)]) for part in _children(expr) if id(part) in self._typed]
-            self.doubts.look(expr, typed, inside)
+            within = [(part, self._typed[id(part)]) for part in _children(expr) if id(part) in self._typed]
+            self.doubts.look(expr, typed, within)
         return typed
 
     def operands(self, *exprs: syntax.Expression) -> list[Operand] | None:
@@ -180,7 +184,7 @@ class _Typer:
             case syntax.Variable(name, span):
                 raise refuse("VSC014", span, f"the variable `{name}` has no value", f"set it: `--var {name}=...`")
             case syntax.ColumnRef():
-                return self.scope.resolve(expr)
+                return self._parameter(expr) or self.scope.resolve(expr)
             case syntax.Constant(name, value):
                 self.scope.refuse_column(name)
                 return self._constant(value)
@@ -192,6 +196,8 @@ class _Typer:
                 return None if operands is None else element(*operands)
             case syntax.FunctionCall():
                 return self._call(expr)
+            case syntax.Lambda(span=span):
+                raise refuse("VSC221", span, "a lambda stands here", f"only {listed(sorted(LAMBDAS))} take one")
             case syntax.Unary():
                 return self._unary(expr)
             case syntax.Chain():
@@ -315,11 +321,64 @@ class _Typer:
         _check_form(expr, signature.signature, signature.least, signature.most, instead)
         if name == "event_time":
             return self._event_time(expr)
+        if name in LAMBDAS:
+            return self._of_elements(expr, signature.signature)
         args = self.operands(*expr.args)
         if args is None:
             return None
         names = tuple(name if name is None else name.text for name in expr.names)
+        if self._lambdas and name == "struct":
+            given = names or (None,) * len(args)
+            names = tuple(one or self._parameter_name(arg) for one, arg in zip(given, expr.args, strict=True))
         return typed_call(CallSite(name, expr.span, tuple(args), names))
+
+    def _of_elements(self, expr: syntax.FunctionCall, form: str) -> Expr | None:
+        """A call with a lambda, which sees the elements of an array."""
+        name, (given, does) = expr.name.text, expr.args
+        found = self.operands(given)
+        if not isinstance(does, syntax.Lambda):
+            raise refuse("VSC221", does.span, f"`{name}` takes a lambda here", f"write {code(form)}")
+        most = 2 if name in ("filter", "transform") else 1
+        if len(does.parameters) > most:
+            raise refuse("VSC222", does.span, f"the lambda of `{name}` has one parameter", f"write {code(form)}")
+        if found is None:
+            return None
+        array = found[0]
+        if not isinstance(array.type, ArrayType):
+            message = f"`{name}` takes an array here, not a value of type {array.type}"
+            raise refuse("VSC221", array.span, message, f"write {code(form)}")
+        body = self._body(does, array.type.element)
+        if body is None:
+            return None
+        if name != "transform":
+            body = Operand(condition(body, f"the lambda of `{name}`"), body.span)
+        results = {"transform": ArrayType(body.type), "filter": array.type}
+        return Call(name, (array.expr, Lambda(body.expr, len(self._lambdas))), results.get(name, BOOLEAN))
+
+    def _body(self, lambda_: syntax.Lambda, element: DataType) -> Operand | None:
+        depth, names = len(self._lambdas), [name.text for name in lambda_.parameters]
+        if len(set(names)) < len(names):
+            message = f"both parameters are called `{names[0]}`"
+            raise refuse("VSC111", lambda_.parameters[1].span, message, "give one of them another name")
+        parameters = (Parameter(place, depth, type) for place, type in enumerate((element, INT)))
+        self._lambdas.append(dict(zip(names, parameters, strict=False)))
+        found = self.operands(lambda_.body)
+        self._lambdas.pop()
+        return None if found is None else found[0]
+
+    def _parameter(self, reference: syntax.ColumnRef) -> Expr | None:
+        """The parameter of a lambda that is meant, or a field of it: it hides columns, inputs and outer parameters."""
+        first, *rest = reference.parts
+        found: Expr | None = next((of[first.text] for of in reversed(self._lambdas) if first.text in of), None)
+        for name in rest if found is not None else ():
+            assert found is not None
+            found = field_of(found, name)
+        return found
+
+    def _parameter_name(self, expr: syntax.Expression) -> str | None:
+        """What a field of a struct is called whose value is a parameter."""
+        is_parameter = isinstance(expr, syntax.ColumnRef) and len(expr.parts) == 1 and self._parameter(expr)
+        return expr.parts[0].text if isinstance(expr, syntax.ColumnRef) and is_parameter else None
 
     def _own(self, expr: syntax.FunctionCall, function: syntax.FunctionDecl) -> Expr | None:
         """A call of a function of the user's."""

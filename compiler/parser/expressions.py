@@ -244,6 +244,14 @@ class ExpressionBuilder:
     def _on_descending_argument(self, span: Span, count: syntax.Expression, by: syntax.Expression) -> _Ordered:
         return _Ordered(count, by, "desc")
 
+    def _on_lambda(self, span: Span, *parts: Any) -> syntax.Lambda:
+        *names, body = parts
+        for name in names:
+            if name.text in self.constants:
+                message = f"`{name.text}` is a constant, and cannot be the parameter of a lambda"
+                self.report("VSC111", name.span, message, "give the parameter another name")
+        return syntax.Lambda(tuple(names), body, span)
+
     def _on_call_star(self, span: Span, name: syntax.Name) -> syntax.FunctionCall:
         return syntax.FunctionCall(name, (), span, star=True)
 

@@ -29,14 +29,7 @@ FOREIGN = {
     "=<": Foreign("`=<` is not an operator here", "write `<=`", "<=", sure=True),
     "**": Foreign("`**` is not an operator here", "multiply: `x * x`", "*"),
     "<<": Foreign("there are no operators on bits", "multiply: `x * 2`", "*"),
-    "->": Foreign(
-        "`->` is not part of the language",
-        "a field of a struct is `s.f`, an element of a map `m['k']`; there are no lambdas",
-    ),
-    "->>": Foreign(
-        "`->>` is not part of the language",
-        "a field of a struct is `s.f`, an element of a map `m['k']`; there are no lambdas",
-    ),
+    "->>": Foreign("`->>` is not part of the language", "a field of a struct is `s.f`, an element of a map `m['k']`"),
     "++": Foreign("`++` is not an operator here", "add with `+`; texts are joined with `||`"),
     "<=>": Foreign("`<=>` is not an operator here", "write `a = b or (a is null and b is null)`", "="),
     "=>": Foreign("`=>` is not an operator here", "write `>=`", ">="),

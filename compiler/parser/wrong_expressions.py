@@ -35,11 +35,23 @@ _WORDS_OF_CASE = ("elseif", "elsif", "elif")
 
 def wrong_expression(place: WrongPlace) -> Explanation | None:
     """A part of an expression that is written differently here."""
-    for mistake in (_subquery, _case, _between, wrong_call, _in_list, _is, _literal, _operator, _start):
+    for mistake in (_arrow, _subquery, _case, _between, wrong_call, _in_list, _is, _literal, _operator, _start):
         explanation = mistake(place)
         if explanation is not None:
             return explanation
     return None
+
+
+def _arrow(place: WrongPlace) -> Explanation | None:
+    if place.word != "->":
+        return None
+    help = (
+        "a field of a struct is `s.f`, an element of a map `m['k']`; a lambda is an argument: `filter(a, x -> x > 1)`"
+    )
+    if phrase(place, 1, -1) == (")",) and phrase(place, 1, -3) == ("(",):
+        name = code(f"{place.word_at(place.index - 2)} -> ...")
+        return wrong(place, "the only parameter of a lambda has no parentheses", f"write {name}")
+    return wrong(place, "only a lambda has a `->`", help)
 
 
 def _subquery(place: WrongPlace) -> Explanation | None:

@@ -19,7 +19,7 @@ from vsc.compiler.passes.keys import new_key
 from vsc.compiler.passes.shapes import WINDOW_BOUNDS, Known, Shape, ShapeResult
 from vsc.plan import Call, Cast, Column, Item, Schema
 from vsc.plan.expressions import Column as ColumnExpr
-from vsc.plan.expressions import Expr
+from vsc.plan.expressions import Expr, Lambda
 from vsc.plan.types import TIMESTAMP
 
 __all__ = ["aggregate_shape"]
@@ -117,5 +117,7 @@ def _with_names(expr: Expr, names: Mapping[str, str]) -> Expr:
             return replace(expr, arg=_with_names(arg, names))
         case Call(args=args):
             return replace(expr, args=tuple(_with_names(arg, names) for arg in args))
+        case Lambda(body):
+            return replace(expr, body=_with_names(body, names))
         case _:
             return expr

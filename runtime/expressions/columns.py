@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.expressions import Call, Cast, Column, Expr, parts
+from vsc.plan.expressions import Call, Cast, Column, Expr, Parameter, parts
 from vsc.plan.nodes import Schema
 from vsc.plan.types import DataType
 from vsc.runtime.errors import FunctionError
@@ -129,9 +129,13 @@ class Columns:
     Raises an exception, whichever, if a value fails or a kernel is not sure: then the rows decide, one by one.
     """
 
-    def __init__(self, inputs: Sequence[Frame], length: int, rows: Indices | None = None) -> None:
+    def __init__(
+        self, inputs: Sequence[Frame], length: int, rows: Indices | None = None, elements: Sequence[pa.Array] = ()
+    ) -> None:
         self.inputs, self.length, self.rows = inputs, length, rows
         self.known: dict[tuple[int, str], pa.Array] = {}
+        self.elements = elements
+        """The parameters of the lambdas that this is the inside of: two columns for each, the outermost's first."""
 
     def array(self, expr: Expr) -> pa.Array:
         """The column of `expr`, of exactly its Arrow type."""
@@ -147,6 +151,8 @@ class Columns:
                     found = self._chosen(self.inputs[number].column(name))
                     self.known[number, name] = _utf8(found, expr.type)
                 return self.known[number, name]
+            case Parameter(place, depth):
+                return self.elements[2 * depth + place]
             case Cast(arg, type, safe):
                 return cast_column(self.array(arg), arg.type, type, safe=safe)
             case Call("event_time"):
@@ -160,8 +166,13 @@ class Columns:
         """The column of `expr` for these rows only (numbers among the rows of this object)."""
         if not len(rows):
             return pa.array([], arrow_type(expr.type))
+        return self.at(rows).array(expr)
+
+    def at(self, rows: Indices, *more: pa.Array) -> Columns:
+        """These rows, each as often as it is named; `more` are the parameters of one more lambda."""
         chosen = rows if self.rows is None else self.rows[rows]
-        return Columns(self.inputs, len(rows), chosen).array(expr)
+        taken = [column.take(pa.array(rows)) for column in self.elements]
+        return Columns(self.inputs, len(rows), chosen, [*taken, *more])
 
     def _chosen(self, column: pa.Array) -> pa.Array:
         return column if self.rows is None else column.take(pa.array(self.rows))
@@ -199,7 +210,7 @@ def _utf8(column: pa.Array, type: DataType) -> pa.Array:
 
 def _is_constant(expr: Expr) -> bool:
     for part in parts(expr):
-        if isinstance(part, Column) or (isinstance(part, Call) and part.function == "event_time"):
+        if isinstance(part, Column | Parameter) or (isinstance(part, Call) and part.function == "event_time"):
             return False
     return True
 

@@ -20,6 +20,7 @@ from vsc.runtime.expressions.failure import fail, null_for_failure, short
 from vsc.runtime.expressions.forms import Form, Kernel, Lazy, all_of, divisor_first, in_turn, seeing, stepwise
 from vsc.runtime.expressions.hashing import SEED, hasher
 from vsc.runtime.expressions.json_text import reader, writer
+from vsc.runtime.expressions.lambdas import EXISTS, FILTER, FORALL, TRANSFORM
 from vsc.runtime.expressions.lazy import CASE, COALESCE, IN, LOGIC, OWN_VECTORIZED
 from vsc.runtime.expressions.numbers import absolute, binary, instant, negated, rounded, whole
 from vsc.runtime.expressions.ordering import comparison, sort_key
@@ -251,7 +252,10 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "element_at": Form(_element_at, kernels.element(1)),
     "ends_with": _same(lambda value, part: value.endswith(part), text_kernels.search(pc.ends_with)),
     "eq": _COMPARISON,
+    "exists": EXISTS,
+    "filter": FILTER,
     "floor": _whole(np.floor),
+    "forall": FORALL,
     "from_json": Form(lambda call: reader(call.type)),
     "from_unixtime": Form(_from_unixtime, time_kernels.by_pattern_of_seconds),
     "from_utc_timestamp": _same(_from_utc, time_kernels.from_utc),
@@ -306,6 +310,7 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "to_json": Form(lambda call: text.limited(writer(call.args[0].type))),
     "to_timestamp": Form(_to_timestamp, time_kernels.by_pattern),
     "to_utc_timestamp": _same(_to_utc, time_kernels.to_utc),
+    "transform": TRANSFORM,
     "trim": _trim(str.strip, pc.utf8_trim),
     "try_divide": Form(_try_divide, kernels.try_divide, divisor_first),
     "try_to_timestamp": Form(_try_to_timestamp, time_kernels.by_pattern),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
+from vsc.plan.expressions import Call, Cast, Column, Expr, Lambda, Literal, Parameter
 from vsc.plan.functions import CALLS
 from vsc.runtime.expressions.forms import Argument, Lazy, Uncertain, seeing, true_rows
 from vsc.runtime.expressions.kernels import compare
@@ -32,8 +32,10 @@ _WIDENING = {"tinyint": 0, "smallint": 1, "int": 2, "bigint": 3, "float": 4, "do
 def never_fails(expr: Expr) -> bool:
     """Whether `expr` has a value on every row; false if that is unknown."""
     match expr:
-        case Literal() | Column():
+        case Literal() | Column() | Parameter():
             return True
+        case Lambda(body):
+            return never_fails(body)
         case Cast(arg, type, safe):
             names = (str(arg.type), str(type))
             widens = names[0] in _WIDENING and _WIDENING[names[0]] <= _WIDENING.get(names[1], -1)

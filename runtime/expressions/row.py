@@ -12,7 +12,7 @@ from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
-from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
+from vsc.plan.expressions import Call, Cast, Column, Expr, Lambda, Literal, Parameter
 from vsc.plan.nodes import Schema
 from vsc.plan.types import DecimalType
 from vsc.runtime.expressions.casts import caster
@@ -49,7 +49,7 @@ def compile_row(expr: Expr, schemas: Sequence[Schema]) -> RowFunction:
 
 
 def _compiled(expr: Expr, names: Sequence[Sequence[str]]) -> Argument:
-    """The function of a tuple of the arguments of a `RowFunction`."""
+    """The function of a tuple of the arguments of a `RowFunction`, and of an element and its number for each lambda."""
     match expr:
         case Literal(value, type):
             constant = Decimal(value) if isinstance(type, DecimalType) and isinstance(value, str) else value
@@ -59,6 +59,10 @@ def _compiled(expr: Expr, names: Sequence[Sequence[str]]) -> Argument:
                 raise ValueError(f"input {number} has no column {name!r}")
             place = names[number].index(name)
             return lambda record: None if (row := record[number]) is None else row[place]
+        case Parameter(place, depth):
+            return itemgetter(4 + 2 * depth + place)
+        case Lambda(body):
+            return _compiled(body, names)
         case Cast(arg, type, safe):
             return in_turn(caster(arg.type, type, safe=safe), [_compiled(arg, names)])
         case Call("event_time"):

@@ -420,3 +420,16 @@ def test_which_rows_a_join_takes_is_another_meaning(clause: str, reason: str, wi
     found = changed(("grace 5 minutes", f"grace 5 minutes {clause}"))
     assert found["store totals"] == f"rebuild: `priced`: {reason}"
     assert ("store hourly" in found) is windows  # its rows are counted, whatever the join has found for them
+
+
+def test_the_parameter_of_a_lambda_may_have_another_name() -> None:
+    def topology(condition: str) -> str:
+        return (
+            "stream s (id bigint, n array<int>) from files (path = 'in', format = 'json') key id;\n"
+            f"stream some = filter s where {condition};\n"
+            "table t = aggregate some group by id select count(*) as n;\nsink t to noop ();\n"
+        )
+
+    was = topology("exists(n, x -> x > 1 and exists(n, y -> y < x))")
+    assert verdicts(was, topology("exists(n, a -> exists(n, b -> a > b) and 1 < a)")) == {}
+    assert "store t" in verdicts(was, topology("exists(n, x -> x > 1 and exists(n, y -> y < y))"))

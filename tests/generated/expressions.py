@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = ["ORDERED", "TYPES", "Scope", "expression"]
 
@@ -23,10 +23,12 @@ LETTERS = ("a", "b", "ab", "", "a|", "A", "it''s", "%", "ß")
 
 @dataclass(frozen=True)
 class Scope:
-    """The columns that an expression may use, as they are written, with their types; `event_time`: and the time."""
+    """The columns that an expression may use, as they are written, with their types; `event_time`: and the time;
+    `lambdas`: and functions that take one, so many inside of each other."""
 
     columns: Sequence[tuple[str, str]]
     event_time: bool = True
+    lambdas: int = 0
 
     def of(self, wanted: str) -> list[str]:
         """The columns of a type."""
@@ -45,7 +47,8 @@ def expression(rng: random.Random, scope: Scope, wanted: str, depth: int = 2) ->
         return expression(rng, scope, type_, depth - 1)
 
     general = (_case, _if, _coalesce)
-    make = rng.choice((*general, *_MAKERS[wanted], *_MAKERS[wanted]))
+    lambdas = _OF_LAMBDAS.get(wanted, ()) if scope.lambdas else ()
+    make = rng.choice((*general, *_MAKERS[wanted], *_MAKERS[wanted], *lambdas))
     return make(rng, scope, some, wanted)
 
 
@@ -156,6 +159,22 @@ def _time(rng: random.Random, scope: Scope, some: Some, wanted: str) -> str:
 def _array(rng: random.Random, scope: Scope, some: Some, wanted: str) -> str:
     return _filled(rng.choice(("array({s}, {1s})", "split({s}, 'a')", "concat({0}, {1})", "array({s})")), some, wanted)
 
+
+def _lambda(rng: random.Random, scope: Scope, some: Some, wanted: str) -> str:
+    """A call with a lambda over texts; its element may have the name of a column, which it hides then."""
+    function = rng.choice(("transform", "filter") if wanted == "array<string>" else ("exists", "forall"))
+    element = rng.choice(("e", "l1", f"e{scope.lambdas}"))
+    seen = [(text, type_) for text, type_ in scope.columns if text != element] + [(element, "string")]
+    parameters = element
+    if wanted == "array<string>" and rng.random() < 0.5:
+        parameters = f"({element}, i{scope.lambdas})"
+        seen.append((f"cast(i{scope.lambdas} as bigint)", "bigint"))
+    inner = replace(scope, columns=seen, lambdas=scope.lambdas - 1)
+    body = expression(rng, inner, "string" if function == "transform" else "boolean", 2)
+    return f"{function}({some('array<string>')}, {parameters} -> {body})"
+
+
+_OF_LAMBDAS: dict[str, tuple[Maker, ...]] = {"array<string>": (_lambda, _lambda), "boolean": (_lambda,)}
 
 _MAKERS: dict[str, tuple[Maker, ...]] = {
     "bigint": (_number,), "string": (_text,), "boolean": (_truth,), "decimal(9,2)": (_decimal,), "double": (_double,),

@@ -32,7 +32,7 @@ def _internal(value: Any, column: Column) -> Any:
 
 def random_expressions(rng: random.Random, count: int) -> list[tuple[str, Expr]]:
     """Expressions of all types, as text and typed."""
-    scope = Scope([(c.name, str(c.type)) for c in SCHEMA.value], False)
+    scope = Scope([(c.name, str(c.type)) for c in SCHEMA.value], False, lambdas=2)
     found = []
     for _ in range(count):
         text = expression(rng, scope, rng.choice(TYPES), 3)

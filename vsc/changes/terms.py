@@ -72,6 +72,10 @@ class Terms:
             return scopes[expr.input].columns[expr.name]
         if isinstance(expr, exprs.Literal):
             return self._literal(expr)
+        if isinstance(expr, exprs.Parameter):
+            return self.of("parameter", expr.place, expr.depth, str(expr.type))
+        if isinstance(expr, exprs.Lambda):
+            return self.of("lambda", expr.depth, self.expression(expr.body, scopes))
         if isinstance(expr, exprs.Cast):
             inner = self.expression(expr.arg, scopes)
             if holds(expr.type, expr.arg.type):

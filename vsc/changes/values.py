@@ -34,6 +34,8 @@ def alike(was: Any, now: Any) -> bool:
         case exprs.Call(), exprs.Call():
             same = (was.function, str(was.type), was.vectorized) == (now.function, str(now.type), now.vectorized)
             return same and _all_alike(was.args, now.args)
+        case exprs.Lambda(), exprs.Lambda():
+            return was.depth == now.depth and alike(was.body, now.body)
         case exprs.Cast(), exprs.Cast():
             return (was.type, was.safe) == (now.type, now.safe) and alike(was.arg, now.arg)
         case exprs.Cast(), exprs.Column() if wider(was.arg.type, was.type):

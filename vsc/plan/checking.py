@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Set
 from vsc.plan import expressions as exprs
 from vsc.plan import nodes
 from vsc.plan.functions import CALLS
-from vsc.plan.types import DataType
+from vsc.plan.types import INT, ArrayType, DataType
 
 __all__ = ["Mistake", "first_mistake"]
 
@@ -147,9 +147,9 @@ def _scope(schemas: tuple[nodes.Schema, ...]) -> Scope:
 
 def _expression(expr: exprs.Expr, scope: Scope, own: Set[_Called], path: str) -> Iterator[Mistake]:
     """What is wrong with an expression and its parts. Not recursive: it may be nested deeply."""
-    waiting: list[tuple[exprs.Expr, str]] = [(expr, path)]
+    waiting: list[tuple[exprs.Expr, str, tuple[DataType, ...]]] = [(expr, path, ())]
     while waiting:
-        part, place = waiting.pop()
+        part, place, elements = waiting.pop()
         match part:
             case exprs.Column(number, name, of):
                 found = scope.get((number, name))
@@ -160,14 +160,32 @@ def _expression(expr: exprs.Expr, scope: Scope, own: Set[_Called], path: str) ->
             case exprs.Literal(value, of) if not _is_value(value, of):
                 yield f"{place}/literal", f"{value!r} is not a literal of {of}"
             case exprs.Cast(arg=argument):
-                waiting.append((argument, f"{place}/cast"))
+                waiting.append((argument, f"{place}/cast", elements))
+            case exprs.Parameter(number, depth, of):
+                known = (elements[depth], INT)[number] if depth < len(elements) and number in (0, 1) else None
+                if known != of:
+                    yield place, f"no lambda has this parameter of type {of}"
+            case exprs.Lambda():
+                yield place, "a lambda stands here"
             case exprs.Call(function, args):
                 if part.is_own:
                     if (function, tuple(one.type for one in args), part.type, part.vectorized) not in own:
                         yield f"{place}/call", f"no function {function!r} is declared that takes and gives these types"
                 else:
                     yield from _call(function, len(args), place)
-                waiting.extend((argument, f"{place}/args/{index}") for index, argument in enumerate(args))
+                for index, argument in enumerate(args):
+                    inner = f"{place}/args/{index}"
+                    if index == 1 and function in exprs.LAMBDAS:
+                        array = args[0].type
+                        if isinstance(argument, exprs.Lambda) and isinstance(array, ArrayType):
+                            if argument.depth != len(elements):
+                                yield inner, f"{len(elements)} lambdas are around this one, not {argument.depth}"
+                                return
+                            waiting.append((argument.body, f"{inner}/lambda", (*elements, array.element)))
+                        else:
+                            yield inner, f"{function} takes an array and a lambda"
+                    else:
+                        waiting.append((argument, inner, elements))
 
 
 def _is_value(value: object, of: DataType) -> bool:

@@ -6,8 +6,8 @@ the document the first mistake is.
 
 Layout: a dataclass is an object with every field as a member, in the order of the class; `_LEFT_OUT` are left out at
 their defaults. A type is its DDL text. An
-expression is an object whose first member says what it is (``literal``, ``column``, ``cast``, ``call``). An object or
-list that fits on one line is written on one line; others are indented by two spaces.
+expression is an object whose first member says what it is (``literal``, ``column``, ``cast``, ``call``, ``parameter``,
+``lambda``). An object or list that fits on one line is written on one line; others are indented by two spaces.
 
 Not a defence against hostile plans: `load` bounds the size and depth of what it reads, no more.
 """
@@ -43,6 +43,8 @@ _TAGS: dict[type, tuple[str, str]] = {
     exprs.Column: ("name", "column"),
     exprs.Cast: ("arg", "cast"),
     exprs.Call: ("function", "call"),
+    exprs.Parameter: ("place", "parameter"),
+    exprs.Lambda: ("body", "lambda"),
 }
 # The fields that came later. Plans that do not use them are what they were: in checkpoints, to an older vsc, in hashes.
 _LEFT_OUT: dict[type, frozenset[str]] = {

@@ -4,7 +4,8 @@ Everything that Spark SQL decides while it analyses a query is already decided: 
 casts are `Cast` nodes, overloads are resolved. Only errors that depend on values are left to run time: ANSI overflow,
 a failing cast, a division by zero.
 
-An expression sees one or two *inputs*, numbered 0 (the only or the left one) and 1 (the right one of a join).
+An expression sees one or two *inputs*, numbered 0 (the only or the left one) and 1 (the right one of a join); in a
+lambda, its parameters as well.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from vsc.plan.record import record
 from vsc.plan.types import DataType
 
-__all__ = ["Call", "Cast", "Column", "Expr", "Literal", "parts"]
+__all__ = ["LAMBDAS", "Call", "Cast", "Column", "Expr", "Lambda", "Literal", "Parameter", "inside", "parts"]
 
 Value = None | bool | int | float | str
 
@@ -73,7 +74,50 @@ class Call:
         return ":" in self.function
 
 
-Expr = Literal | Column | Cast | Call
+@record
+class Parameter:
+    """A parameter of a lambda: at `place` 0 an element of an array, at 1 its number from 0.
+
+    `depth` is how many lambdas are around that lambda.
+    """
+
+    place: int
+    depth: int
+    type: DataType
+
+
+@record
+class Lambda:
+    """What a call does with each element of its first argument, an array: its second argument, and no expression of
+    its own. `body` may refer to its parameters, and to those of lambdas around it; its own `depth` is how many.
+    """
+
+    body: Expr
+    depth: int
+
+    @property
+    def type(self) -> DataType:
+        """The type of its results."""
+        return self.body.type
+
+
+Expr = Literal | Column | Cast | Call | Parameter | Lambda
+
+LAMBDAS = frozenset(("exists", "filter", "forall", "transform"))
+"""The calls whose second argument is a lambda."""
+
+
+def inside(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions that an expression is made of."""
+    match expr:
+        case Cast(arg):
+            return (arg,)
+        case Call(args=args):
+            return args
+        case Lambda(body):
+            return (body,)
+        case _:
+            return ()
 
 
 def parts(expr: Expr) -> Iterator[Expr]:
@@ -82,7 +126,4 @@ def parts(expr: Expr) -> Iterator[Expr]:
     while waiting:
         part = waiting.pop()
         yield part
-        if isinstance(part, Cast):
-            waiting.append(part.arg)
-        elif isinstance(part, Call):
-            waiting.extend(part.args)
+        waiting.extend(inside(part))

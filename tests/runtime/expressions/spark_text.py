@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
-from vsc.plan.types import DataType, DecimalType
+from vsc.plan.expressions import Call, Cast, Column, Expr, Lambda, Literal, Parameter, parts
+from vsc.plan.types import INT, DataType, DecimalType
 
 __all__ = ["EVENT_TIME", "spark_sql"]
 
@@ -40,6 +40,11 @@ def spark_sql(expr: Expr, names: Callable[[Column], str]) -> str:
         case Call("event_time", args):
             index = args[0].value if args and isinstance(args[0], Literal) else 0
             return names(Column(int(index or 0), EVENT_TIME, expr.type))
+        case Parameter(place, depth):
+            return f"p{depth}_{place}"
+        case Lambda(body, depth):
+            numbered = Parameter(1, depth, INT) in parts(body)
+            return f"{f'(p{depth}_0, p{depth}_1)' if numbered else f'p{depth}_0'} -> {spark_sql(body, names)}"
         case Call():
             return _call(expr, [spark_sql(arg, names) for arg in expr.args])
 

@@ -1,0 +1,114 @@
+"""The functions that take a lambda, which says what becomes of each element of an array: for one row, and for columns.
+
+Over columns, the lambda is evaluated once for all elements of all rows. Where one fails, or where `exists` and `forall`
+would not have come to it, the rows decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.expressions import Call, Lambda
+from vsc.plan.types import INT
+from vsc.runtime.expressions.forms import Argument, Lazy, true_rows
+from vsc.runtime.values import arrow_type
+
+if TYPE_CHECKING:
+    from vsc.runtime.expressions.columns import Columns
+
+__all__ = ["EXISTS", "FILTER", "FORALL", "TRANSFORM"]
+
+_Gathers = Callable[[list[Any], Iterator[Any]], Any]
+"""The result of an array's elements, and of what the lambda gives for each, which is computed as it is asked for."""
+
+
+def _in_row(gathers: _Gathers) -> Callable[[Call, Sequence[Argument]], Argument]:
+    def row(call: Call, args: Sequence[Argument]) -> Argument:
+        array, body = args
+        width = 4 + 2 * _lambda(call).depth
+
+        def evaluate(record: Any) -> Any:
+            items = array(record)
+            if items is None:
+                return None
+            seen = record[:width]
+            return gathers(items, (body((*seen, item, number)) for number, item in enumerate(items)))
+
+        return evaluate
+
+    return row
+
+
+def _chosen(items: list[Any], results: Iterator[Any]) -> list[Any]:
+    return [item for item, found in zip(items, results, strict=True) if found]
+
+
+def _decided(decisive: bool) -> _Gathers:
+    def gather(_: list[Any], results: Iterator[Any]) -> bool | None:
+        unknown = False
+        for found in results:
+            if found is decisive:
+                return bool(found)
+            unknown = unknown or found is None
+        return None if unknown else not decisive
+
+    return gather
+
+
+def _lambda(call: Call) -> Lambda:
+    found = call.args[1]
+    assert isinstance(found, Lambda)
+    return found
+
+
+class _Elements:
+    """The elements of an array in each row, one below the other."""
+
+    def __init__(self, columns: Columns, call: Call) -> None:
+        array = columns.array(call.args[0])
+        self.null = array.is_null().to_numpy(zero_copy_only=False)
+        self.rows = pc.list_parent_indices(array).to_numpy(zero_copy_only=False).astype(np.int64)
+        self.items = pc.list_flatten(array)
+        self.starts = np.searchsorted(self.rows, np.arange(columns.length))
+        numbers = pa.array(np.arange(len(self.rows)) - self.starts[self.rows], arrow_type(INT))
+        self.results = columns.at(self.rows, self.items, numbers).array(_lambda(call).body)
+
+    def lists(self, items: pa.Array, rows: np.ndarray[Any, Any], type: pa.DataType) -> pa.Array:
+        """An array in each row, of the `items` that belong to `rows`."""
+        offsets = np.append(np.searchsorted(rows, np.arange(len(self.null))), len(rows)).astype(np.int32)
+        mask = pa.array(self.null) if self.null.any() else None
+        return pa.ListArray.from_arrays(pa.array(offsets), items, type, mask=mask)
+
+
+def _transform_column(columns: Columns, call: Call) -> pa.Array:
+    found = _Elements(columns, call)
+    return found.lists(found.results, found.rows, arrow_type(call.type))
+
+
+def _filter_column(columns: Columns, call: Call) -> pa.Array:
+    found = _Elements(columns, call)
+    kept = true_rows(found.results)
+    return found.lists(found.items.filter(pa.array(kept)), found.rows[kept], arrow_type(call.type))
+
+
+def _decided_column(decisive: bool) -> Callable[[Columns, Call], pa.Array]:
+    def column(columns: Columns, call: Call) -> pa.Array:
+        found = _Elements(columns, call)
+        rows = len(found.null)
+        decides = np.bincount(found.rows[true_rows(pc.equal(found.results, decisive))], minlength=rows) > 0
+        unknown = np.bincount(found.rows[found.results.is_null().to_numpy(zero_copy_only=False)], minlength=rows) > 0
+        values = np.where(decides, decisive, not decisive)
+        return pa.array(values, mask=found.null | (unknown & ~decides))
+
+    return column
+
+
+EXISTS = Lazy(_in_row(_decided(True)), _decided_column(True))
+FORALL = Lazy(_in_row(_decided(False)), _decided_column(False))
+FILTER = Lazy(_in_row(_chosen), _filter_column)
+TRANSFORM = Lazy(_in_row(lambda _, results: list(results)), _transform_column)
