@@ -37,6 +37,10 @@ def plan(*changes: tuple[str, str]) -> Plan:
             ["sink final to files 'final': limits format was 'json', is 'parquet' (line 14)"],
         ),
         (
+            [("(path = 'final', format = 'json')", "(path = 'final', format = 'json', target_size = '1 MB')")],
+            ["sink final to files 'final': limits target_size was not given, is '1 MB' (line 14)"],
+        ),
+        (
             [("sink once to console ();", "sink once to console ();\nsink large to noop ();")],
             ["sink large to noop: new"],
         ),

@@ -98,11 +98,14 @@ def test_completion_knows_the_place() -> None:
             "format",
             "append",
             "partition_by",
+            "target_size",
         ]  # no with_timestamp for a table
         assert await labels("sink ") == ["payments", "rates", "dropped", "missed"]
         assert await labels("sink missed of ") == ["payments", "rates"]
         assert await labels("sink missed ") == ["of", "to"]
-        assert await labels("sink dropped to files (") == ["path", "format", "with_timestamp", "append", "partition_by"]
+        assert await labels("sink dropped to files (") == [
+            "path", "format", "with_timestamp", "append", "partition_by", "target_size",
+        ]  # fmt: skip
         assert await labels("stream s (k de") == [
             "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date",
             "timestamp", "decimal", "array", "map", "struct",

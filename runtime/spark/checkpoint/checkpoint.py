@@ -59,6 +59,9 @@ _SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
 
 
 class _Sink(Protocol):
+    def check_back_to(self, epoch: int) -> None:
+        """Refuses what `back_to` could not do."""
+
     def back_to(self, epoch: int) -> None:
         """Forgets what epochs after that one wrote."""
 
@@ -197,8 +200,9 @@ class Checkpoint:
         """Goes back to the state after `epoch`, or to where a run that has ended was going; None and nowhere: does
         nothing. What came later is forgotten, here and in the sinks.
 
-        CheckpointError if that state is not kept: nothing is changed before that is known. A crash in the middle does
-        no harm: the checkpoint says first where it goes, and the next run finishes it before it does anything else.
+        CheckpointError if that state is not kept, SinkError if a sink cannot go back: nothing is changed before that is
+        known. A crash in the middle does no harm: the checkpoint says first where it goes, and the next run finishes
+        it before it does anything else.
         The caller has claimed the checkpoint.
         """
         begun = epochs_in(self.files, _BACK)
@@ -207,6 +211,8 @@ class Checkpoint:
             return
         logs = SparkLogs(self.files)
         logs.check_kept(target)
+        for sink in sinks:
+            sink.check_back_to(target)
         if target not in begun:
             self.files.write(f"{_BACK}/{target}.json", with_checksum({"epoch": target}))
         logs.forget_after(target)

@@ -71,6 +71,9 @@ class EpochSink:
         """The rows of a written epoch that the target refused: the same each time the epoch runs."""
         return ()
 
+    def check_back_to(self, epoch: int) -> None:
+        """Refuses to go back to that epoch if `back_to` could not, before anything is changed. SinkError."""
+
     def back_to(self, epoch: int) -> None:
         """Removes what epochs after that one wrote, as far as the sink can: they run again. Before `prepare`."""
 

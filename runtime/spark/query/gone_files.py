@@ -1,7 +1,9 @@
-"""Files that Spark has taken for an epoch and no longer finds: it leaves them out of the epoch without a word.
+"""Files that Spark has taken for an epoch and no longer finds: it leaves them out of the epoch without a word. And
+files that a sink has merged from several (`target_size`): they would be read twice.
 
 Guarantees: an epoch does not end without a file that was listed for it, unless its source says so; then the files are
-named. A file that goes while its epoch is being read fails the epoch, which then comes here again.
+named. A file that goes while its epoch is being read fails the epoch, which then comes here again. No epoch reads a
+merged file.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.base.hadoop import logged_url
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
+from vsc.runtime.spark.connectors.files.small_files import MERGED
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.connectors.spark_source import private_field, running_query, unknown_spark
 
@@ -43,27 +46,35 @@ class GoneFiles:
         ]
 
     def check(self) -> None:
-        """Raises SourceError if a file of the running epoch is gone; warns if its source may go on without it."""
+        """Raises SourceError if a file of the running epoch is gone, or a merged one; warns if its source may go on
+        without those that are gone."""
         if not self._sources:
             return
         try:
             running = running_query(self._spark)
             leaves, sources = running.lastExecution().logical().collectLeaves(), running.sources()
             found = [
-                (options, self._gone(running, sources.apply(place), leaves.apply(place)))
+                (options, *self._wrong(running, sources.apply(place), leaves.apply(place)))
                 for place, options in self._sources
             ]
         except (Py4JError, TypeError, AttributeError) as error:
             raise unknown_spark() from error
-        for options, gone in found:
+        for options, gone, merged in found:
+            if merged is not None:
+                raise _read_twice(options, merged)
             if gone:
                 _tell(options, gone)
 
-    def _gone(self, running: Any, source: Any, leaf: Any) -> list[str]:
-        """The files that the epoch takes from a source and that Spark, which made `leaf` of it, did not find."""
+    def _wrong(self, running: Any, source: Any, leaf: Any) -> tuple[list[str], str | None]:
+        """Of the files that the epoch takes from a source, of which Spark made `leaf`: those that it did not find, and
+        the first one that is merged."""
         if leaf.getClass().getSimpleName() != "LogicalRelation":
-            return []  # the source brings nothing
-        there = leaf.relation().location().inputFiles()
+            return [], None  # the source brings nothing
+        index = leaf.relation().location()
+        merged = MERGED.search(str(index.rootPaths().mkString("\n")))  # at once: a call for each would take long
+        return self._gone(running, source, index.inputFiles()), None if merged is None else merged.group().lstrip("/")
+
+    def _gone(self, running: Any, source: Any, there: Any) -> list[str]:
         logs = self._log_entries(running, source)
         if sum(len(entries) for entries in logs) == len(there):
             return []
@@ -100,6 +111,15 @@ def _tell(options: Options, gone: list[str]) -> None:
         f"{options.place}: {what} {are} gone: {shown}",
         f"put back what was removed, then run again; or write '{IGNORED}' = 'true' among the options of the source, "
         "to go on without those rows",
+    )
+
+
+def _read_twice(options: Options, name: str) -> SourceError:
+    return SourceError(
+        f"{options.place}: {name} holds the rows of other files, which a sink with target_size has merged: a query "
+        "that follows its folder reads them twice",
+        "leave target_size out where the folder is written, or write to Delta Lake or Iceberg, which can be followed; "
+        "or read a copy of the merged files under other names, once",
     )
 
 

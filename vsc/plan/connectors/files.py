@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
@@ -22,7 +23,7 @@ from vsc.plan.connectors.facts import (
 
 __all__ = [
     "CELL_OPTIONS", "CELL_TEXTS", "FILE_OPTIONS", "LINE_OPTIONS", "TEXT_FORMATS", "FilesFacts", "cell_problems",
-    "of_files",
+    "of_files", "size_bytes",
 ]  # fmt: skip
 
 TEXT_FORMATS = frozenset(("timestampformat", "dateformat"))
@@ -43,6 +44,9 @@ CELL_TEXTS = {r"\t": "\t", r"\n": "\n", r"\r": "\r", r"\r\n": "\r\n"}
 _OF_TEXT: Mapping[Scalar | None, frozenset[str]] = {
     "csv": CELL_OPTIONS | TEXT_FORMATS, "json": LINE_OPTIONS | TEXT_FORMATS, DEBEZIUM: LINE_OPTIONS,
 }  # fmt: skip
+_SIZE = re.compile(r"(\d{1,12}) *([kmg]?)b", re.IGNORECASE)
+_CHARSETS = ("encoding", "charset")
+_SPLIT = "maxrecordsperfile"
 _BAD_ROWS = frozenset(("mode", "columnnameofcorruptrecord", "badrecordspath", "ignorecorruptfiles"))
 
 
@@ -56,6 +60,7 @@ class FilesFacts(ConnectorFacts):
         "with_timestamp": WITH_TIMESTAMP,
         "append": OptionSpec("true or false", "true"),
         "partition_by": OptionSpec("columns", "(country, day)"),
+        "target_size": OptionSpec("string", "'128 MB'"),
         "time_zone": OptionSpec("string", "'Europe/Berlin'"),
         "missing_columns": OptionSpec("string", "'null'", ("error", "null")),
         **DEBEZIUM_OPTIONS,
@@ -64,10 +69,15 @@ class FilesFacts(ConnectorFacts):
     required = ("path", "format")
     source_only = ("time_zone", "missing_columns", "max_ahead", *DEBEZIUM_OPTIONS)
     of_tables = (DEBEZIUM,)
-    sink_only = ("append", "partition_by")
+    sink_only = ("append", "partition_by", "target_size")
     stream_sink_only = ("with_timestamp",)
     main = "path"
-    own_names: ClassVar[Mapping[str, str]] = {"path": "path", "paths": "path", "format": "format"}
+    own_names: ClassVar[Mapping[str, str]] = {
+        "path": "path",
+        "paths": "path",
+        "format": "format",
+        "targetfilesize": "target_size",
+    }
     flat = ("csv",)
     adds = ("_change", "_timestamp")
 
@@ -75,11 +85,18 @@ class FilesFacts(ConnectorFacts):
         """When their file was written; of changes, each has its own."""
         return "" if options.get("format") in self.of_tables else "the time its file was written"
 
+    def wrong_value(self, name: str, value: str) -> Wrong:
+        """A target size that is none."""
+        if name == "target_size" and not VARIABLE.search(value) and not size_bytes(value):
+            return f"'{value}' is not a size", "write a number with its unit, such as '128 MB' (B, KB, MB or GB)"
+        return None
+
     def wrong_name(self, role: Role, name: str, options: Values) -> Wrong:
-        """Of a source, options that lose rows, and those that its format does not take."""
+        """Of a source, options that lose rows, and those that its format does not take; of a sink, those with which its
+        files cannot be merged."""
         lower, form = name.lower(), options.get("format")
         if role == "sink":
-            return None
+            return _not_merged(name, options) if "target_size" in options else None
         if lower in _BAD_ROWS:
             return (
                 f"'{name}' would lose rows without a word",
@@ -107,6 +124,21 @@ class FilesFacts(ConnectorFacts):
     def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
         """The folder."""
         return (self.kind,), "path"
+
+
+def size_bytes(text: str) -> int | None:
+    """The bytes of a size such as ``128 MB``, with units of 1024 as in Spark; None if the text is none."""
+    found = _SIZE.fullmatch(text.strip())
+    return None if found is None else int(found.group(1)) << 10 * " kmg".index(found.group(2).lower() or " ")
+
+
+def _not_merged(name: str, options: Values) -> Wrong:
+    """An option of Spark with which the files of a sink cannot be merged."""
+    if name.lower() == _SPLIT:
+        return f"'{name}' splits what `target_size` merges", f"remove '{name}' or `target_size`"
+    if name.lower() in _CHARSETS and options.get("format") in ("csv", "json"):
+        return f"files with '{name}' cannot be merged by lines", f"remove '{name}' or `target_size`"
+    return None
 
 
 def of_files(name: str) -> bool:

@@ -7,28 +7,34 @@ The rows of a source are made in `file_rows` and `text_rows`; how a sink writes 
 from __future__ import annotations
 
 import glob
+import logging
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from vsc.plan.connectors import FACTS
+from vsc.plan.connectors.files import size_bytes
 from vsc.plan.nodes import Node, Sink
 from vsc.plan.types import STRING
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.operators.source.partition_folders import NO_VALUE
 from vsc.runtime.spark.base.ddl import quoted
 from vsc.runtime.spark.base.folders import unwritable
-from vsc.runtime.spark.base.hadoop import Files, file_errors_as, is_local, local_path
+from vsc.runtime.spark.base.hadoop import Files, file_errors_as, first_line, is_local, local_path
 from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
 from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, orc_files, parquet_files
 from vsc.runtime.spark.connectors.files.epoch_files import MARK, EpochFiles
 from vsc.runtime.spark.connectors.files.missing_columns import look_at_columns
+from vsc.runtime.spark.connectors.files.rewriting import Rewriting
+from vsc.runtime.spark.connectors.files.small_files import FEWEST, PublishedFile
 from vsc.runtime.spark.connectors.files.text_rows import check_text, text_reader, text_rows
 from vsc.runtime.spark.connectors.position import BEGINNING, NOW, SeenFiles, SourceNotes
 from vsc.runtime.spark.exchange.output import Output
@@ -46,6 +52,10 @@ _PLACE = "_vsc_place"
 """The place of a row in its task."""
 _TASK = "_vsc_task"
 """The number of a task."""
+_KEPT = "spark.sql.streaming.minBatchesToRetain"
+_MERGES = 20
+"""So many merges an epoch, at most."""
+_log = logging.getLogger(__name__)
 _FIRST = "part-00000-"
 """What the files of Spark's first task begin with."""
 
@@ -174,6 +184,11 @@ class _FilesSink(EpochSink):
         # Two sinks of one query may share a folder: the statement's number keeps their names apart.
         number = sink.id.removeprefix("sink-")
         self._epochs = EpochFiles(folder, checkpoint[:MARK], number, self._place, bool(self._folders))
+        target = self._options.get("target_size")
+        self._target = size_bytes(str(target)) if target is not None else None
+        self._rewriting = Rewriting(spark, self._options)
+        self._look = True
+        """Whether there may be files to merge since the last look; a run looks first at what there was before it."""
 
     def prepare(self) -> None:
         """Makes the folder; refuses foreign files in it, unless ``append``; removes what a crash left unfinished."""
@@ -198,11 +213,40 @@ class _FilesSink(EpochSink):
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Writes the epoch, or rolls it forward if it was written before."""
         self._epochs.write(epoch, rows, lambda path: self._save(output, path))
+        if self._target is not None and (self._look or epoch % FEWEST == 0):
+            self._merge(epoch, self._target)
+
+    def check_back_to(self, epoch: int) -> None:
+        """Refuses an epoch whose rows are in one file with later ones."""
+        with self._explaining_errors():
+            self._epochs.check_back_to(epoch)
 
     def back_to(self, epoch: int) -> None:
         """Removes the files of later epochs, and their lists."""
         with self._explaining_errors():
             self._epochs.back_to(epoch)
+
+    def _merge(self, epoch: int, target: int) -> None:
+        """Merges small files of epochs that nothing goes back to any more, by `--back-to` or after a crash."""
+        kept = max(1, int(str(self._spark.conf.get(_KEPT))))
+        found = self._epochs.mergeable(epoch - kept, target, self._format)
+        self._look = len(found) > _MERGES
+        for run in found[:_MERGES]:
+            if self._target is not None and self._staged(run):
+                self._epochs.finish_merge()
+
+    def _staged(self, run: Sequence[PublishedFile]) -> bool:
+        """Whether a merge has been written. If it fails, all files are as they were, and the run merges no others."""
+        try:
+            alike = self._rewriting.alike(run, self._epochs.root)
+            if len(alike) > 1:
+                self._epochs.stage_merge(alike, self._format, self._rewriting.rewrite)
+            return len(alike) > 1
+        except (Py4JJavaError, PySparkException, OSError, SinkError) as error:
+            why = error.message if isinstance(error, SinkError) else first_line(error)
+            _log.warning("%s: this run merges no more of its files: %s", self._place, why)
+            self._target, self._look = None, False
+            return False
 
     def _explaining_errors(self) -> AbstractContextManager[None]:
         what = f"{self._place}: {self._options.text('path')!r}"

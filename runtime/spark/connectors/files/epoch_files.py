@@ -3,6 +3,7 @@
 In the target folder, beside the files that readers see::
 
     part-CHECKPOINT-SINK-EPOCH-NUMBER.SUFFIX   published files, maybe in folders NAME=VALUE
+    part-...-FIRST-NUMBER-to-LAST-NUMBER-TIMES.SUFFIX   one that holds the rows of several: `small_files`, `merges`
     _vsc-CHECKPOINT-SINK/EPOCH-UUID/           an epoch's files while they are written: readers skip what begins with _
     _vsc-CHECKPOINT-SINK/EPOCH._commit         the epoch's list: which file goes where, how big it is, rows, digest
 
@@ -22,13 +23,15 @@ import json
 import re
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from vsc.plan.words import counted
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.base.hadoop import Files, is_hidden
+from vsc.runtime.spark.connectors.files.merges import Merges, Rewriter
+from vsc.runtime.spark.connectors.files.small_files import PublishedFile, runs
 from vsc.runtime.spark.exchange.tally import Tally
 
 __all__ = ["MARK", "EpochFiles"]
@@ -38,7 +41,7 @@ MARK = 16
 """How many letters of a checkpoint's id begin the names of its files."""
 _LIST = "._commit"
 _KEPT = 2
-_NUMBER = re.compile(r"\d{1,18}")
+_STAGED = re.compile(r"\d{1,18}")
 _TASK = re.compile(r"part-(\d+)-")
 """What the name of a file begins with that a task writes: the task's number."""
 _DIGITS = re.compile(r"(\d+)")
@@ -83,12 +86,17 @@ class EpochFiles:
 
     def __init__(self, folder: Files, checkpoint: str, sink: str, place: str, nested: bool = False) -> None:
         self._folder = folder
+        self.root = folder.root
         self._checkpoint = checkpoint
         self._mark = f"{checkpoint}-{sink}"
+        self._begin = f"part-{self._mark}-"
         self._aside = f"_vsc-{self._mark}"
         self._place = place
         self._nested = nested
         self._lists: set[int] = set()
+        self._merges = Merges(folder, self._aside, self._begin, place)
+        self._merged: PublishedFile | None = None
+        """The newest of the merged files when the query began."""
 
     def prepare(self, append: bool, ancestors: Sequence[str] = ()) -> None:
         """Makes the folder; refuses foreign files in it, unless `append`; removes what a crash left unfinished.
@@ -100,6 +108,9 @@ class EpochFiles:
         self._folder.delete(f"{self._aside}-try")
         if not append:
             self._refuse_foreign(tuple(f"part-{one[:MARK]}-" for one in (self._checkpoint, *ancestors)))
+        self._merges.finish()
+        merged = (file for file in self._published() if file.merged)
+        self._merged = max(merged, key=lambda file: file.last, default=None)
         names = self._folder.names(self._aside)
         stems = {name: name.removesuffix(_LIST) for name in names}
         self._lists = {int(stem) for name, stem in stems.items() if stem != name and stem.isdigit()}
@@ -134,33 +145,67 @@ class EpochFiles:
             self._publish(epoch, listed)
         self._forget(epoch - _KEPT + 1)
 
+    def check_back_to(self, epoch: int) -> None:
+        """SinkError if a file holds rows of that epoch and of later ones."""
+        for file in self._published():
+            if file.first[0] <= epoch < file.last[0]:
+                raise SinkError(
+                    f"{self._place}: {self._folder.path(file.name)} holds rows up to epoch {file.last[0]}, so nothing "
+                    f"can go back to epoch {epoch}",
+                    f"go back to epoch {file.last[0]} or a later one, or run with a new checkpoint and another path",
+                )
+
     def back_to(self, epoch: int) -> None:
-        """Removes what was written for later epochs. Before `prepare`; may be repeated."""
-        later = [name for name, number in self._published() if number > epoch]
+        """Removes what was written for later epochs. Before `prepare`, after `check_back_to`; may be repeated."""
+        later = [file.name for file in self._published() if file.last[0] > epoch]
         for name in self._folder.names(self._aside):
-            found = _NUMBER.match(name)
+            found = _STAGED.match(name)
             if found is not None and int(found.group()) > epoch:
                 later.append(f"{self._aside}/{name}")
         for name in later:
             self._folder.delete(name)
 
-    def _published(self) -> Iterator[tuple[str, int]]:
-        """The files that readers see of this sink, with their epochs."""
-        begin = f"part-{self._mark}-"
-        for name in self._folder.files() if self._nested else self._folder.names():
-            last = name.rpartition("/")[2]
-            found = _NUMBER.match(last.removeprefix(begin)) if last.startswith(begin) and not is_hidden(name) else None
-            if found is not None:
-                yield name, int(found.group())
+    def mergeable(self, before: int, target: int, form: str) -> list[tuple[PublishedFile, ...]]:
+        """The runs of files of a format, of epochs before that one, to be merged into files of `target` bytes."""
+        sizes = self._sizes()
+        published = ((file, sizes[file.name]) for file in self._of(sizes) if form in file.suffix.split("."))
+        return list(runs(((file, size) for file, size in published if file.last[0] < before), target))
 
-    def _sizes(self, aside: str) -> dict[str, int]:
-        """The files that wait in a folder, by their paths in it, with their lengths."""
+    def stage_merge(self, run: Sequence[PublishedFile], form: str, rewrite: Rewriter) -> None:
+        """Begins a merge, which `finish_merge` has to follow. Whatever it raises, all is as before."""
+        self._merges.stage(run, form, rewrite)
+
+    def finish_merge(self) -> None:
+        """Puts the new file in the place of the others."""
+        self._merges.finish()
+
+    def _published(self) -> Iterator[PublishedFile]:
+        """The files that readers see of this sink."""
+        return self._of(self._folder.files() if self._nested else self._folder.names())
+
+    def _of(self, names: Iterable[str]) -> Iterator[PublishedFile]:
+        """Those of the paths that are published files of this sink."""
+        for name in names:
+            file = None if is_hidden(name) else PublishedFile.of(name, self._begin)
+            if file is not None:
+                yield file
+
+    def _sizes(self, folder: str = "") -> dict[str, int]:
+        """The files in a folder of the sink's, by their paths in it, with their lengths."""
         if not self._nested:
-            return self._folder.sizes(aside)
-        return {name: self._folder.length(f"{aside}/{name}") for name in self._folder.files(aside)}
+            return self._folder.sizes(folder)
+        above = f"{folder}/" if folder else ""
+        return {name: self._folder.length(above + name) for name in self._folder.files(folder)}
 
     def _staged(self, epoch: int, rows: Callable[[], Tally], make: Writer) -> _Listed | None:
         """The list of an epoch that was not there; None for one without rows, of which nothing stays."""
+        if self._merged is not None and epoch <= self._merged.last[0]:
+            raise SinkError(
+                f"{self._place}: {self._folder.path(self._merged.name)} holds rows of epochs up to "
+                f"{self._merged.last[0]}, but there is no list of epoch {epoch}",
+                "the checkpoint is older than what it wrote: restore a newer one, or run with a new one and another "
+                "path",
+            )
         folder = f"{epoch}-{uuid.uuid4().hex}"
         aside = f"{self._aside}/{folder}"
         written = make(self._folder.path(aside))
@@ -251,7 +296,7 @@ class EpochFiles:
         """The name to publish under, with what comes behind the first dot of Spark's: ``.snappy.parquet``."""
         folder, slash, last = staged.rpartition("/")
         _, dot, rest = last.partition(".")
-        return f"{folder}{slash}part-{self._mark}-{epoch:010d}-{number:05d}{dot}{rest}"
+        return f"{folder}{slash}{self._begin}{epoch:010d}-{number:05d}{dot}{rest}"
 
 
 def _by_numbers(name: str) -> list[str | int]:
