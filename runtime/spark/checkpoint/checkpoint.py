@@ -10,6 +10,7 @@ Layout, beside Spark's own folders in the checkpoint:
     vsc/sources/N/         the snapshot of a source that is read once
     vsc/epochs/N.json      what epoch N did (the newest few)
     vsc/inputs/N.json      for which sources epoch N waits, from before it runs (the newest few)
+    vsc/logs.json          the checksums of Spark's logs, on a local disk (`log_sums`)
     vsc/back/N.json        epoch N is being gone back to (`go_back`); nothing when that is done
     vsc/upgrade.json       which checkpoint it goes on from, vsc/successor.json which one goes on from it
                            (`vsc.runtime.spark.checkpoint.lineage`)

@@ -7,7 +7,7 @@ beside it, ``SSTs/*.sst``), the version being one more than the epoch. It keeps 
 
 What is checked, `SparkLogs.check`, before a query starts: that the logs have no gap at their end, and that each file
 that will be read is whole. For that the file system's own checksums count (a local disk has them in ``.NAME.crc``, HDFS
-and object stores inside), which Spark does not look at everywhere, and the form of what is in it.
+and object stores inside), which Spark does not look at everywhere, those of `LogSums`, and the form of what is in it.
 
 States are checked by Spark when it loads them, against the checksums it has written beside them. It does not always say
 which file it was: `vsc.runtime.spark.checkpoint.state_files` looks for it, after a failure.
@@ -26,6 +26,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.base.checksummed import check_epoch, epochs_in, kept_epochs
 from vsc.runtime.spark.base.hadoop import Files, first_line
+from vsc.runtime.spark.checkpoint.log_sums import LogSums
 from vsc.runtime.spark.checkpoint.state_files import StateFiles
 
 __all__ = ["KNOWN", "SparkLogs", "replace_log"]
@@ -51,6 +52,7 @@ class SparkLogs:
 
     def __init__(self, files: Files) -> None:
         self._files = files
+        self._sums = LogSums(files)
 
     def check(self) -> None:
         """CheckpointError that names a damaged or missing file, and the way back if there is one."""
@@ -79,6 +81,10 @@ class SparkLogs:
                 for name in self._files.files(f"state/{folder}/{kind}"):
                     if not name.rpartition("/")[2].startswith("."):
                         self._read_through(f"state/{folder}/{kind}/{name}", None)
+
+    def keep_sums(self) -> None:
+        """Keeps the checksums of the logs that have come since the last time (`LogSums`)."""
+        self._sums.take()
 
     @property
     def done(self) -> int:
@@ -150,6 +156,7 @@ class SparkLogs:
 
     def forget_after(self, epoch: int) -> None:
         """Forgets what came after `epoch`, whose state is kept: a query takes up the state after it."""
+        self._sums.forget()
         for source, offset in self._log_offsets(epoch).items():
             for name in self._files.names(f"sources/{source}"):
                 match = _LOG.fullmatch(name)
@@ -236,6 +243,9 @@ class SparkLogs:
             self._files.crc32c(name)
         except Py4JJavaError as error:
             raise self._damaged(name, first_line(error), epoch) from error
+        kept = self._sums.known().get(name)
+        if kept is not None and self._sums.of(name) != kept:
+            raise self._damaged(name, "its checksum in vsc/logs.json is another one", epoch)
 
     def _missing(self, name: str, epoch: int | None) -> CheckpointError:
         return CheckpointError(f"{self._files.path(name)} is missing", self.way_back(epoch))
@@ -246,5 +256,6 @@ class SparkLogs:
 
 def replace_log(files: Files, name: str, text: str) -> None:
     """Writes one of Spark's files again."""
+    LogSums(files).forget()
     # Not aside in the same folder: Spark takes the name of each file there for the number of an epoch.
     files.write(name, text, aside=f"vsc/_{name.replace('/', '-')}.new")

@@ -109,6 +109,7 @@ class StateFiles:
         try:
             kept = json.loads(self._files.read(checksum, 100_000))
             algorithm, value = kept["algorithm"], int(kept["value"])  # a number of 32 bits with a sign
+            int(kept["mainFileSize"]), int(kept["timestampMs"]), kept["creator"]["executorId"]  # Spark wants them, too
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise _Damage(f"{self._files.path(checksum)} does not hold its checksum") from error
         if algorithm == "CRC32C" and value % (1 << 32) != self._files.crc32c(name):

@@ -18,6 +18,7 @@ from pyspark.storagelevel import StorageLevel
 
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.claim import Claim
+from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka.topic_ids import Topics
 from vsc.runtime.spark.connectors.refusals import Refusals
@@ -71,6 +72,7 @@ class EpochWriter:
 
     def _write(self, batch: DataFrame, epoch: int) -> None:
         self.claim.check()
+        SparkLogs(self.checkpoint.files).keep_sums()
         self.gone.check()
         self.columns.check()
         pace = self.pacer.decide(epoch)

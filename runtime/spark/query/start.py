@@ -259,6 +259,7 @@ def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to
     opened.go_back(sinks, back_to)
     logs = SparkLogs(opened.files)
     logs.check()
+    logs.keep_sums()
     if stages_in_step(plan):
         for epoch, error in opened.followed(logs.done, logs.newest):
             raise CheckpointError(error.message, logs.way_back(epoch)) from error

@@ -92,6 +92,15 @@ def flip(path: Path) -> None:
     path.write_bytes(data)
 
 
+def bare(path: Path) -> None:
+    """A changed digit or letter that leaves the form as it is, in a copy without hidden files."""
+    data = bytearray(path.read_bytes())
+    at = next(at for at in range(len(data) // 2, len(data)) if chr(data[at]).isalnum())
+    data[at] ^= 1
+    path.write_bytes(data)
+    path.with_name(f".{path.name}.crc").unlink()
+
+
 def empty(path: Path) -> None:
     path.write_bytes(b"")
     path.with_name(f".{path.name}.crc").unlink()
@@ -113,13 +122,17 @@ BACK = r"go back: vsc run with --back-to {} .*kept: 0 to"
     ("name", "damage", "message", "help"),
     [
         ("offsets/4", flip, "offsets/4 is damaged: .*Checksum", BACK.format(3)),
-        ("offsets/4", cut, "offsets/4 is damaged: it is truncated", BACK.format(3)),
+        ("offsets/4", cut, "offsets/4 is damaged: its checksum", BACK.format(3)),
+        ("offsets/4", bare, "offsets/4 is damaged: its checksum", BACK.format(3)),
         ("offsets/4", gone, "offsets/4 is missing", BACK.format(3)),
         ("offsets/3", gone, "offsets/3 is missing", BACK.format(2)),
         ("commits/4", flip, "commits/4 is damaged: .*Checksum", BACK.format(3)),
         ("commits/4", cut, "commits/4 is damaged", BACK.format(3)),
         ("sources/1/2", flip, "sources/1/2 is damaged: .*Checksum", BACK.format(1)),
-        ("sources/1/2", cut, "sources/1/2 is damaged: it is truncated", BACK.format(1)),
+        ("sources/1/2", cut, "sources/1/2 is damaged: its checksum", BACK.format(1)),
+        ("sources/1/2", bare, "sources/1/2 is damaged: its checksum", BACK.format(1)),
+        ("sources/0/0", bare, "sources/0/0 is damaged: its checksum", "restore"),
+        ("commits/3", bare, "commits/3 is damaged: its checksum", BACK.format(2)),
         ("sources/1/2", gone, "sources/1/2 is missing", BACK.format(1)),
         ("metadata", flip, "metadata is damaged: .*Checksum", "restore"),
         ("metadata", empty, "metadata is damaged: it is empty", "restore"),
@@ -136,6 +149,7 @@ BACK = r"go back: vsc run with --back-to {} .*kept: 0 to"
         ("vsc/epochs/4.json", flip, "vsc/epochs/4.json is damaged", BACK.format(3)),
         ("vsc/epochs/4.json", gone, "vsc/epochs/4.json is missing", r"back: vsc run with --back-to 3 .*kept: 0 to 3\)"),
         ("vsc/plan.json", cut, "plan.json is damaged: its checksum", "restore"),
+        ("state/0/_metadata/v2/0", bare, "_metadata/v2/0 is damaged: its checksum", "restore"),
         ("state/0/_metadata/v2/0", flip, "_metadata/v2/0 is damaged: .*Checksum", "restore"),
     ],
 )
@@ -168,8 +182,9 @@ def test_a_gap_in_the_logs_is_found(case: Case) -> None:
         case.run()
 
 
-def test_a_report_that_is_damaged_does_not_stop_a_run(case: Case) -> None:
-    (case.folder / "ck/vsc/epochs/1.json").write_text("[")
+@pytest.mark.parametrize("name", ["vsc/epochs/1.json", "vsc/logs.json"])
+def test_a_report_or_checksums_that_are_damaged_do_not_stop_a_run(case: Case, name: str) -> None:
+    (case.folder / "ck" / name).write_text("[")
     case.add(EPOCHS)
     assert case.run() == [EPOCHS]
 

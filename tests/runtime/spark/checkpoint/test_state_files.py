@@ -71,7 +71,9 @@ def checkpoint(tmp_path: Path) -> Path:
         if "SSTs" not in name:
             value = zlib.crc32(data)
             signed = value - (1 << 32) if value >= 1 << 31 else value
-            path.with_name(f"{path.name}.crc").write_text(json.dumps({"algorithm": "CRC32C", "value": signed}))
+            note = {"algorithm": "CRC32C", "value": signed, "mainFileSize": len(data), "timestampMs": 1}
+            note["creator"] = {"executorId": "driver", "taskInfo": "Task= 3.0"}
+            path.with_name(f"{path.name}.crc").write_text(json.dumps(note))
     return tmp_path
 
 
@@ -110,7 +112,8 @@ def test_a_damaged_snapshot_or_change(
     assert found(checkpoint) == (alone if name != LAST and damage is not flip else None)
 
 
-@pytest.mark.parametrize("damage", [empty, half, lambda data: b"[1]", lambda data: b'{"algorithm": "CRC32C"}'])
+@pytest.mark.parametrize("damage", [empty, half, lambda data: b"[1]", lambda data: b'{"algorithm": "CRC32C"}',
+                                    lambda data: data.replace(b"timestampMs", b"uimestampMs")])  # fmt: skip
 def test_a_damaged_checksum(checkpoint: Path, damage: Callable[[bytes], bytes]) -> None:
     path = checkpoint / f"{NEW}.crc"
     path.write_bytes(damage(path.read_bytes()))
