@@ -150,7 +150,7 @@ _CONNECTORS = {
     "VSC506": "connector options that exclude each other",
     "VSC507": "columns that `rate` does not provide",
     "VSC508": "columns that do not fit a Kafka format",
-    "VSC509": "a column that does not fit CSV",
+    "VSC509": "a column that the format cannot hold",
     "VSC510": "a column that clashes with one the sink adds",
     "VSC511": "an unknown time zone",
     "VSC512": "a time zone for a format without text",

@@ -38,6 +38,7 @@ from vsc.plan.types import (
     Field,
     MapType,
     StructType,
+    other_key,
 )
 
 __all__ = ["RULES", "typed_call"]
@@ -287,7 +288,7 @@ def _from_json(call: CallSite) -> Expr:
         raise call.bad_constant(1, f"'{schema}' is not a schema", help) from None
     if not isinstance(type, StructType | ArrayType | MapType):
         raise call.bad_constant(1, f"`from_json` does not read a bare {type}", "cast the text instead")
-    if isinstance(type, MapType) and type.key != STRING:
+    if other_key(type) is not None:
         raise call.bad_constant(1, "the keys of a JSON map are strings", "write map<string, ...>")
     return call.result((call.implied(0, STRING),), type)
 

@@ -18,9 +18,11 @@ from vsc.compiler.topology import Topology
 from vsc.plan import DEAD_LETTER, Connector, Schema
 from vsc.plan.connectors import facts_of
 from vsc.plan.connectors.facts import Role
-from vsc.plan.types import ArrayType, MapType, StructType
+from vsc.plan.types import ArrayType, MapType, StructType, other_key
 
 __all__ = ["check_formats"]
+
+_JSON = ("json", "debezium")
 
 
 def check_formats(
@@ -111,6 +113,10 @@ def _format(
             if any(isinstance(part, ArrayType | MapType | StructType) for part in types_in(column.type)):
                 message = f"{form} cannot hold the column `{column.name}` of `{node}`, {column.type}"
                 yield Finding("VSC509", places["format"], message, (), "use `format = 'json'` or `'parquet'`")
+    for column in (*schema.key, *schema.value) if role == "source" and form in _JSON else ():
+        if (key := other_key(column.type)) is not None:
+            message = f"{form} cannot hold the column `{column.name}` of `{node}`: the keys of a JSON map are strings"
+            yield Finding("VSC509", places["format"], message, (), f"declare `map<string, ...>`, not `map<{key}, ...>`")
     if role == "sink":
         yield from check_partition_folders(clause, node, schema)
     yield from check_messages(options, places, node, schema, role)

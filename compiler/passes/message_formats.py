@@ -11,7 +11,7 @@ from vsc.compiler.passes.columns import types_in
 from vsc.compiler.source import Span
 from vsc.plan import Column, Schema
 from vsc.plan.connectors.facts import Role
-from vsc.plan.types import STRING, DataType, MapType, StructType, parse_type
+from vsc.plan.types import STRING, DataType, StructType, other_key, parse_type
 
 __all__ = ["check_messages"]
 
@@ -79,9 +79,9 @@ def _avro_columns(place: Span, node: str, columns: Sequence[Column]) -> Iterator
 
 def _not_avro(name: str, type: DataType) -> str | None:
     names = [name]
+    if (key := other_key(type)) is not None:
+        return f"the keys of an Avro map are strings, not {key}"
     for part in types_in(type):
-        if isinstance(part, MapType) and part.key != STRING:
-            return f"the keys of an Avro map are strings, not {part.key}"
         if isinstance(part, StructType):
             names += [field.name for field in part.fields]
     wrong = next((one for one in names if not _AVRO_NAME.fullmatch(one)), None)

@@ -65,7 +65,7 @@ def instead_of_secret(text: str) -> str | None:
     if (match := _PARAMETER.search(text)) is not None:
         return f"{match[1]}={_variable(match[1])}"
     if (match := _LOGIN.search(text)) is not None:
-        return f"{match[1]}{match[4]}{_variable(match[2] or match[3])}{match[4]}"
+        return f"{f'{match[2]}=' if match[2] else match[1]}{match[4]}{_variable(match[2] or match[3])}{match[4]}"
     if (match := _USER.search(text)) is not None:
         return f"{match[1]}{match[2]}:${{password}}@"
     if (match := _HEADER.search(text)) is not None:

@@ -33,6 +33,7 @@ __all__ = [
     "MapType",
     "ScalarType",
     "StructType",
+    "other_key",
     "parse_type",
     "quoted_name",
 ]
@@ -129,6 +130,18 @@ _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`|[A-Za-z_][A-Za-z0-9_]*|\d+)|([<>(),:
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAX_DEPTH = 64
 _T = TypeVar("_T")
+
+
+def other_key(type: DataType) -> DataType | None:
+    """The key of the first map in a type whose keys are not strings, as JSON and Avro have them; None without one."""
+    match type:
+        case MapType(key=key, value=value):
+            return key if key != STRING else other_key(value)
+        case ArrayType(element=element):
+            return other_key(element)
+        case StructType(fields=fields):
+            return next((found for field in fields if (found := other_key(field.type)) is not None), None)
+    return None
 
 
 def parse_type(ddl: str) -> DataType:
