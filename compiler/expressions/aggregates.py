@@ -18,7 +18,19 @@ from vsc.compiler.source import SourceFile, Span
 from vsc.plan.expressions import Column, Expr, Literal
 from vsc.plan.functions import AGGREGATES
 from vsc.plan.nodes import AggregateCall
-from vsc.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, INTERVAL, VOID, ArrayType, DataType, DecimalType
+from vsc.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    TIMESTAMP,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+)
 
 __all__ = ["AggregateCalls"]
 
@@ -64,6 +76,10 @@ class AggregateCalls:
             if (count := _count(args[1])) is None:
                 return Typed(None, (_not_a_count(call.args[1].span),))
             args = (args[0], args[2], count, Literal(call.order == "desc", BOOLEAN))
+        if name == "approx_percentile":
+            if (share := _share(args[1])) is None:
+                return Typed(None, (_not_a_share(call.args[1].span),))
+            args = (args[0], share)
         text, function = self._source.slice(call.span), _OF_CONDITIONS.get(name, name)
         return Typed(self._column(AggregateCall(function, args, call.distinct, _type(name, args), text)))
 
@@ -103,6 +119,8 @@ def _wrong_types(call: syntax.FunctionCall, args: tuple[Expr, ...]) -> Finding |
     name = call.name.text
     if name in _OF_NUMBERS and not is_numeric(args[0].type):
         return _refused(name, call.args[0].span, args[0].type, "a number", "cast it to a number")
+    if name == "approx_percentile" and not is_numeric(args[0].type) and args[0].type not in (DATE, TIMESTAMP):
+        return _refused(name, call.args[0].span, args[0].type, "a number or a time", "cast it")
     if name in _OF_CONDITIONS and args[0].type != BOOLEAN:
         return _refused(name, call.args[0].span, args[0].type, "a condition", "compare it, as in `x > 0`")
     pairs = tuple(zip(args, call.args, strict=True))
@@ -126,6 +144,17 @@ def _count(arg: Expr) -> Literal | None:
 def _not_a_count(span: Span) -> Finding:
     message = f"`collect_top` takes a number of rows here, from 1 to {_MOST_ROWS:,}"
     return Finding("VSC225", span, message, (), f"write the number, as in `{AGGREGATES['collect_top'].signature}`")
+
+
+def _share(arg: Expr) -> Literal | None:
+    """The share of `approx_percentile` as a double; None if `arg` is not one."""
+    value = arg.value if isinstance(arg, Literal) and (is_numeric(arg.type)) else None
+    return Literal(float(value), DOUBLE) if value is not None and 0 <= float(value) <= 1 else None
+
+
+def _not_a_share(span: Span) -> Finding:
+    message = "`approx_percentile` takes a number from 0 to 1 here"
+    return Finding("VSC225", span, message, (), "write it, as in `approx_percentile(x, 0.95)`, and call it for each")
 
 
 def _refused(name: str, span: Span, type_: DataType, wanted: str, action: str) -> Finding:

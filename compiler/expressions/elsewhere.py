@@ -23,7 +23,8 @@ _SYNONYMS = {
     "date_diff": "datediff", "dayofmonth": "day", "endswith": "ends_with", "every": "bool_and",
     "from_base64": "unbase64", "first_value": "first",
     "ifnull": "coalesce", "iff": "if", "iif": "if", "last_value": "last", "lcase": "lower",
-    "len": "length", "mean": "avg", "nvl": "coalesce", "regexp": "regexp_like", "regexp_matches": "regexp_like",
+    "len": "length", "mean": "avg", "percentile_approx": "approx_percentile",
+    "nvl": "coalesce", "regexp": "regexp_like", "regexp_matches": "regexp_like",
     "regexp_split_to_array": "split", "rlike": "regexp_like", "row": "struct", "safe_divide": "try_divide",
     "some": "bool_or", "std": "stddev", "stddev_samp": "stddev", "stdev": "stddev",
     "startswith": "starts_with",
@@ -49,6 +50,7 @@ _NO_CHANCE = "nothing replaces it: a result depends on the records alone, never 
 _NO_AGGREGATE = (
     "nothing replaces it: an aggregate has `count`, `sum`, `avg`, `min`, `max` and `collect_list`, among others"
 )
+_PERCENTILE = "write `approx_percentile(x, 0.5)`: a value that there is, never one between two"
 _NO_WINDOW = (
     "there are no window functions: an aggregate's `first`, `last`, `min_by` and `max_by` keep a value of one row"
 )
@@ -87,8 +89,9 @@ _HELPS = (
     ("map_from_arrays map_from_entries map_concat map_filter str_to_map split_to_map "
      "as_map map_contains_key map create_map", _NO_MAP),
     ("rand random randn uuid gen_random_uuid monotonically_increasing_id shuffle", _NO_CHANCE),
-    ("median mode percentile percentile_cont percentile_disc percentile_approx approx_percentile quantile "
-     "approx_quantile corr covar_pop covar_samp skewness kurtosis histogram "
+    ("median percentile percentile_cont percentile_disc quantile quantile_cont quantile_disc "
+     "approx_median approx_quantile approx_quantiles tdigest_agg", _PERCENTILE),
+    ("mode corr covar_pop covar_samp skewness kurtosis histogram "
      "topkdistinct bit_and bit_or bit_xor", _NO_AGGREGATE),
     ("row_number rank dense_rank percent_rank ntile lag lead nth_value cume_dist", _NO_WINDOW),
     ("crc32 sha sha1 base64 hex unhex encode to_base64 xxhash32 aes_encrypt", _NO_CODE),

@@ -48,7 +48,12 @@ def test_the_engines_agree_on_hostile_values(function: str) -> None:
 
 def topology(random: Random, function: str) -> tuple[str, Plan, DataType, DataType]:
     """A topology with the function, and the types of its arguments."""
-    args = {"min_by": "v, w", "max_by": "v, w", "collect_top": f"v, 3 by w{random.choice(('', ' desc'))}"}
+    args = {
+        "min_by": "v, w",
+        "max_by": "v, w",
+        "approx_percentile": "v, 0.4",
+        "collect_top": f"v, 3 by w{random.choice(('', ' desc'))}",
+    }
     call = f"{function} v)" if "(" in function else f"{function}({args.get(function, 'v')})"
     while True:
         of, by, shape = random.choice(TYPES), random.choice(TYPES), random.choice(SHAPES)

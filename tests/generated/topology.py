@@ -353,7 +353,8 @@ class _Operations(Growing):
             arg = self._expression(scope, type_, 1) if type_ in ORDERED else ""
             by = expression(rng, scope, rng.choice(ORDERED), 1)
             forms = {
-                "bigint": (f"count({by})", "count(*)", f"count(distinct {by})", f"sum({arg}) + 1", f"sum({arg})"),
+                "bigint": (f"count({by})", "count(*)", f"count(distinct {by})", f"sum({arg}) + 1", f"sum({arg})",
+                           f"approx_percentile({arg}, {rng.choice((0, 0.4, 1))})"),
                 "double": (f"sum({arg})", f"avg({arg})", f"variance({arg})", f"stddev({arg})"),
                 "boolean": (f"bool_and({arg})", f"bool_or({arg})"),
                 "array<string>": (

@@ -46,6 +46,7 @@ class Nodes:
         self._was = lineages(old, terms, names, {})
         self._now = lineages(new, terms, {node.name: node.name for node in new.sources}, fresh)
         self.pairs: dict[str, Node] = dict(sources)
+        self._alike: dict[object, list[Node]] = {}
         self.meanings: dict[str, Meaning] = {}
         self._reasons = Reasons(old, new, self.pairs, self._was, self._now)
         self._pair(old, new)
@@ -62,12 +63,11 @@ class Nodes:
     def _pair(self, old: Plan, new: Plan) -> None:
         left = {node.name: node for node in old.nodes if not isinstance(node.operation, Source)}
         rest = [node for node in ordered(new) if not isinstance(node.operation, Source)]
-        same: dict[object, list[Node]] = {}
         for node in left.values():
-            same.setdefault(self._meant(node, self._was[node.name]), []).append(node)
+            self._alike.setdefault(self._meant(node, self._was[node.name]), []).append(node)
         for by_name in (True, False):
             for node in (one for one in rest if one.name not in self.pairs):
-                alike = same.get(self._meant(node, self._now[node.name]), ())
+                alike = self._alike.get(self._meant(node, self._now[node.name]), ())
                 usable = (one for one in alike if one.name in left and (one.name == node.name or not by_name))
                 self._take(node, next(usable, None), left)
         for node in (one for one in rest if one.name not in self.pairs):
@@ -125,10 +125,19 @@ class Nodes:
         decided = next((m.node for m in map(self.meanings.get, new.inputs) if m and m.state == "widened"), new)
         return Meaning("widened" if notes else "same", ", ".join(notes), decided)
 
-    def computed(self, new: Node) -> frozenset[str]:
-        """The columns for which records that its predecessor has given have no value, although the old rows had one."""
-        before = {column.name for column in self.pairs[new.name].schema.value}
+    def computed(self, new: Node, old: Node) -> frozenset[str]:
+        """The columns for which records that `old` has given have no value, although the old rows had one."""
+        before = {column.name for column in old.schema.value}
         return frozenset(c.name for c in new.schema.value if c.name not in before) - self._now[new.name].fresh
+
+    def gave(self, new: Node) -> Iterator[Node]:
+        """The old nodes whose records are those of `new`: its predecessor, then all that mean the same."""
+        before = self.pairs.get(new.name)
+        if before is not None:
+            yield before
+        for node in self._alike.get(self._meant(new, self._now[new.name]), ()):
+            if node is not before:
+                yield node
 
     def of_kept_input(self, new: Node) -> Meaning:
         """The meaning of the records of its first input that a join of a stream keeps: of the columns that it reads."""

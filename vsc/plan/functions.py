@@ -197,6 +197,8 @@ CALLS = {**FUNCTIONS, **OPERATORS}
 """What a `Call` of a plan may be."""
 
 AGGREGATES = _by_name(
+    Function("approx_percentile(value, share)",
+             "the least value such that at least this share of the values, 0 to 1, is not greater; exact"),
     Function("avg(number)", "the mean, a double, or of decimals one with four digits more"),
     Function("bool_and(condition)", "whether the condition is true on all rows on which it is not null"),
     Function("bool_or(condition)", "whether the condition is true on a row"),

@@ -37,9 +37,9 @@ def _passed_by(
             continue
         reached = _reached(new, stage, name)
         for above in _above(new, name):
-            before = nodes.pairs.get(above)
-            if before is not None and again.get(before.name, set()) & reached:
-                yield before.name
+            for before in nodes.gave(new.node(above)):
+                if again.get(before.name, set()) & reached:
+                    yield before.name
 
 
 def _reached(plan: Plan, stage: Stage, name: str) -> set[str]:

@@ -212,14 +212,13 @@ class CarriedWaiting:
     def _into(self, stage: Stage) -> Iterator[_Way]:
         near = nearest(self._old, stage, self._nodes)
         for entering in self._new.from_first(stage):
-            before = self._nodes.pairs.get(entering.node)
-            if before is None:
-                continue
-            of = next((number for number in near if before.name in dict(self._entering(number))), None)
             node = self._new.node(entering.node)
-            if self._is_missed(node, stage):
+            given = ((before, number) for before in self._nodes.gave(node) for number in near
+                     if before.name in dict(self._entering(number)))  # fmt: skip
+            before, of = next(given, (None, 0))
+            if before is None or self._is_missed(node, before, stage):
                 continue
-            if of is not None and [c.type for c in before.schema.key] == [c.type for c in node.schema.key]:
+            if [c.type for c in before.schema.key] == [c.type for c in node.schema.key]:
                 try:
                     columns = Columns(before.schema.value, node.schema.value)
                 except Unfitting:
@@ -227,9 +226,9 @@ class CarriedWaiting:
                 was = dict(self._entering(of))[before.name]
                 yield _Way(of, before.name, stage.id, node.name, columns, was, entering.broadcast)
 
-    def _is_missed(self, node: Node, stage: Stage) -> bool:
+    def _is_missed(self, node: Node, before: Node, stage: Stage) -> bool:
         """Whether a reader in the stage needs a column that the node computes now, and waiting records lack."""
-        missing = self._nodes.computed(node)
+        missing = self._nodes.computed(node, before)
         readers = [reader for reader in map(self._new.node, stage.nodes) if node.name in reader.inputs]
         return bool(missing) and any(self._needs(reader, node, missing) for reader in readers)
 

@@ -14,6 +14,8 @@ from vsc.runtime.operators.aggregate.functions.kept import (
     KeptFirstLastColumns,
 )
 from vsc.runtime.operators.aggregate.functions.numbers import ExactFloatSum, ExactSpread, is_float
+from vsc.runtime.operators.aggregate.functions.percentile import share_of
+from vsc.runtime.operators.aggregate.functions.percentile_columns import PercentileColumns
 from vsc.runtime.operators.aggregate.functions.states import ColumnAccumulator
 from vsc.runtime.operators.aggregate.functions.sums import (
     CountColumns,
@@ -51,6 +53,8 @@ def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator:
             return CollectSetColumns(of[0])
         case "collect_top":
             return CollectTopColumns(of[0], top_of(call), table)
+        case "approx_percentile":
+            return PercentileColumns(of[0], share_of(call))
         case "min" | "max" if table:
             return KeptExtremeColumns(of[0], call.function == "max")
         case "min_by" | "max_by" if table:

@@ -16,6 +16,7 @@ from vsc.runtime.operators import evaluate
 from vsc.runtime.operators.aggregate.functions import collected, numbers, running
 from vsc.runtime.operators.aggregate.functions.entries import At, Entries
 from vsc.runtime.operators.aggregate.functions.order import order_bytes
+from vsc.runtime.operators.aggregate.functions.percentile import Percentile, share_of
 from vsc.runtime.operators.aggregate.functions.top import CollectTop, top_of
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
@@ -213,5 +214,7 @@ def accumulator_of(call: AggregateCall, table: bool) -> Any:
             return collected.CollectSet(of[0])
         case "collect_top":
             return CollectTop(of[0], top_of(call))
+        case "approx_percentile":
+            return Percentile(of[0], share_of(call))
         case other:
             raise ValueError(f"{call.text}: unknown aggregate function {other}")

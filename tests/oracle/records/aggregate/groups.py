@@ -152,6 +152,8 @@ def _chosen(call: AggregateCall, rows: Sequence[tuple[tuple[Any, ...], Member]])
             return min(rows, key=_by_time)[0][0] if rows else None
         case "last":
             return max(rows, key=_by_time)[0][0] if rows else None
+        case "approx_percentile":
+            return _at_share(call, sorted((row for row in rows if row[0][0] is not None), key=_by_arrival))
         case "collect_list":
             return [args[0] for args, _ in sorted(there, key=_by_time)]
         case "collect_set":
@@ -169,6 +171,19 @@ def _top(call: AggregateCall, rows: Sequence[tuple[tuple[Any, ...], Member]]) ->
     count, descending = (arg.value for arg in call.args[2:] if isinstance(arg, Literal))
     there.sort(key=lambda row: order(row[0][1]), reverse=bool(descending))
     return [args[0] for args, _ in there[: int(count or 0)]]
+
+
+def _at_share(call: AggregateCall, rows: list[tuple[tuple[Any, ...], Member]]) -> Any:
+    """The least value of which so many are not greater; of equal ones that which came first."""
+    share, order = call.args[1], in_order(call.args[0].type)
+    assert isinstance(share, Literal) and isinstance(share.value, float)
+    ranked = [args[0] for args, _ in sorted(rows, key=lambda row: order(row[0][0]))]
+    enough = (value for count, value in enumerate(ranked, start=1) if count >= share.value * len(ranked))
+    return next(enough, None)
+
+
+def _by_arrival(row: tuple[tuple[Any, ...], Member]) -> int:
+    return row[1].arrival
 
 
 def _by_time(row: tuple[tuple[Any, ...], Member]) -> tuple[int, int]:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 ALL = """count(*) as rows, count(v) as c, count(distinct v) as d, sum(v) as s, avg(v) as a, min(v) as mn, max(v) as mx,
   min_by(v, w) as mnb, max_by(v, w) as mxb, first(v) as f, last(v) as l, collect_list(v) as cl, collect_set(v) as cs,
   variance(v) as var, stddev(v) as sd, bool_and(v > 0) as ba, bool_or(v > 4) as bo,
-  collect_top(v, 2 by w) as t, collect_top(w, 3 by v desc) as td"""
+  collect_top(v, 2 by w) as t, collect_top(w, 3 by v desc) as td, approx_percentile(v, 0.4) as p"""
 
 
 def expected(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -46,6 +46,7 @@ def expected(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "ba": min((v > 0 for v in values), default=None),
         "t": [r["v"] for r in sorted(ordered, key=lambda r: r["w"])][:2],
         "td": [r["w"] for r in sorted((r for r in rows if r["v"] is not None), key=lambda r: -r["v"])][:3],
+        "p": sorted(values)[math.ceil(0.4 * len(values)) - 1] if values else None,
         "bo": max((v > 4 for v in values), default=None),
     }
 

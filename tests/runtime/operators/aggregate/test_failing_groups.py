@@ -21,6 +21,7 @@ CALLS = {
     "item": "10 / (count(*) - 3) as a, sum(n) as b, first(n) as c, last(x) as e",
     "kept": "10 / (sum(n) % 4) as a, collect_list(n) as b, collect_set(x) as c, count(distinct n) as e",
     "top": "collect_top(n, 2 by x) as a, collect_top(x, 3 by n desc) as b, collect_top(10 / n, 1 by struct(d, n)) as c",
+    "percentiles": "10 / (approx_percentile(n, 0.5) - 1) as a, approx_percentile(10 / n, 0.9) as b",
     "overflow": f"sum(n * {2**60}) as a, count(*) as b, avg(n * {2**60}) as c",
     "decimals": "sum(d) as a, avg(d) as b, min(d) as c, count(*) as e",
     "nested": "min(array(n, 1)) as a, max(struct(n, x)) as b, first(array(x)) as c, max_by(struct(n), x) as e",

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 STREAM = "stream s (k string, v string, a string) from memory () key k;\n"
 ITEMS = """select count(*) as c, count(distinct v) as d, min(v) as mn, max(v) as mx, first(v) as f, last(v) as l,
   max_by(v, a) as mb, collect_list(v) as cl, collect_set(v) as cs,
-  collect_top(a, 2 by v desc) as ct"""
+  collect_top(a, 2 by v desc) as ct, approx_percentile(length(k || v), 0.5) as p"""
 FORMS = {
     "stream": f"table x = aggregate s group by a as g {ITEMS};",
     "table": f"table t = to_table s; table x = aggregate t group by a as g {ITEMS};",

@@ -23,6 +23,8 @@ CALLS = {
     "collected": "collect_list(n) as a, collect_list(d) as b, collect_set(n) as c, collect_set(x) as e, count(*) as f",
     "top": "collect_top(k, 2 by n) as a, collect_top(x, 3 by x desc) as b, collect_top(n, 1 by struct(d, g)) as c",
     "top of few": "collect_top(struct(n, k), 1000 by g desc) as a, collect_top(10 / n, 2 by d desc) as b",
+    "percentiles": "approx_percentile(n, 0.5) as a, approx_percentile(x, 0.9) as b, approx_percentile(d, 0) as c",
+    "failing percentiles": "approx_percentile(10 / n, 1) as a, 1 / (approx_percentile(n, 0.3) - 1) as b",
     "extremes": "min(n) as a, max(n) as b, min(x) as c, max(x) as e, max(d) as f, min(array(n, 1)) as h",
     "extremes by": "min_by(x, n) as a, max_by(n, x) as b, min_by(struct(n, k), d) as c, max_by(x, struct(n, d)) as e",
     "first and last": "first(n) as a, last(x) as b, first(struct(n, d)) as c, last(g) as e, first(k) as f",

@@ -29,7 +29,9 @@ OFFSETS = ["v1", "{}", '{"logOffset":0}', '{"logOffset":3}', '{"read":{"0":100,"
 
 
 class Written(LocalFiles):
-    """Files of a checkpoint that can be written without Spark."""
+    """Files of a checkpoint that can be written without Spark, on a file system that has checksums."""
+
+    is_local = False
 
     def write(self, name: str, text: str, aside: str = "") -> None:
         (Path(self.root) / name).write_text(text, encoding="utf-8")

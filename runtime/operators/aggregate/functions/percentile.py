@@ -1,0 +1,66 @@
+"""``approx_percentile``: the value at its rank among all.
+
+Entries: one for each row, at its value (see `order_bytes`) and its arrival. They are all read wherever a result is
+computed: a group costs what its rows do, as with `collect_list`. A row of a table is found by its identity.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from vsc.plan.expressions import Literal
+from vsc.plan.nodes import AggregateCall
+from vsc.plan.types import DataType
+from vsc.runtime.operators.aggregate.functions.collected import PLACE
+from vsc.runtime.operators.aggregate.functions.entries import At, Entries
+from vsc.runtime.operators.aggregate.functions.order import order_bytes
+from vsc.runtime.state.rows import RowCodec
+
+__all__ = ["Percentile", "placed", "rank_of", "share_of"]
+
+_ARRIVAL = 8
+
+
+def share_of(call: AggregateCall) -> float:
+    """Which part of the rows has a value that is not greater, 0 to 1."""
+    share = call.args[1]
+    assert isinstance(share, Literal) and isinstance(share.value, float)
+    return share.value
+
+
+def rank_of(share: float, count: int) -> int:
+    """The place of the value among `count`, from 0."""
+    return max(math.ceil(share * count), 1) - 1
+
+
+def placed(order: bytes, arrival: int) -> bytes:
+    """The place of a row, from its value's `order_bytes` and its arrival."""
+    return order + arrival.to_bytes(_ARRIVAL, "big")
+
+
+class Percentile:
+    """The rows of a group, one by one. Those of a table are only read here."""
+
+    types: tuple[DataType, ...] = ()
+    has_entries = True
+
+    def __init__(self, of: DataType, share: float) -> None:
+        self._row, self._order, self._share = RowCodec([of]), order_bytes(of), share
+
+    def start(self) -> tuple[Any, ...]:
+        return ()
+
+    def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        if args[0] is not None:
+            entries.put(PLACE + placed(self._order(args[0]), at.arrival), self._row.encode(args[:1]))
+
+    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
+        """No two rows share a place, even across groups."""
+        for suffix, data in list(others.scan()):
+            entries.put(suffix, data)
+
+    def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
+        """The value; null without values."""
+        rows = [data for _, data in entries.scan(PLACE)]
+        return self._row.decode(rows[rank_of(self._share, len(rows))])[0] if rows else None
