@@ -48,9 +48,9 @@ class Waits(LaterStage):
     ) -> StageResult:
         come = [one for one in inputs if one[0] in self._read]
         others = [one for one in inputs if one[0] not in self._read]
-        results = [super(Waits, self).process([*portion, *others], starts=starts) for portion in self._portions(come)]
-        if drain:
-            results.append(super().process((), drain, starts))
+        *first, last = self._portions(come)
+        results = [super(Waits, self).process(portion, starts=starts) for portion in first]
+        results.append(super().process([*last, *others], drain, starts))  # the end comes with what it has let out above
         metrics = Metrics()
         for result in results:
             metrics.merge(result.metrics)
