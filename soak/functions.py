@@ -54,8 +54,11 @@ _WRITTEN = {
     "ne": "{} <> {}", "lt": "{} < {}", "le": "{} <= {}", "gt": "{} > {}", "ge": "{} >= {}", "in": "{} in ({}, {})",
     "like": "{} like {}", "is_null": "({}) is null", "is_not_null": "({}) is not null",
     "case": "case when {} then {} else {} end", "element": "{}[{}]", "get_field": "{}.b", "cast": "cast({} as TYPE)",
-    "try_cast": "try_cast({} as TYPE)", }  # fmt: skip
-"""How operators are written; functions are written as calls."""
+    "try_cast": "try_cast({} as TYPE)",
+    "transform": "transform({}, (x, i) -> struct(x, {} as y, i + {}))",
+    "filter": "filter({}, (x, i) -> x = {} or i % 2 = 1)",
+    "exists": "exists({}, x -> x < {})", "forall": "forall({}, x -> x <> {})", }  # fmt: skip
+"""How operators, and functions with lambdas, are written; other functions are written as calls."""
 _SECOND = {
     "split": (",", "a", "[a-z%]+", "a|b*c", "\\s+", ".", "\\\\", "[^\\s,]", "a*a*a*a*a*a*a*a*b", "", "é|\\|"),
     "from_json": ("a int, b string", "a timestamp, b binary", "a decimal(38,10), b array<string>", "map<string,string>",

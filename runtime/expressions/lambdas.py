@@ -1,7 +1,7 @@
 """The functions that take a lambda, which says what becomes of each element of an array: for one row, and for columns.
 
-Over columns, the lambda is evaluated once for all elements of all rows. Where one fails, or where `exists` and `forall`
-would not have come to it, the rows decide.
+Over columns, the lambda is evaluated once for all elements of many rows. Where one fails, the rows decide: `exists` and
+`forall` may not have come to it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call, Lambda
 from vsc.plan.types import INT
-from vsc.runtime.expressions.forms import Argument, Lazy, true_rows
+from vsc.runtime.expressions.forms import Argument, Lazy, Uncertain, true_rows
 from vsc.runtime.values import arrow_type
 
 if TYPE_CHECKING:
     from vsc.runtime.expressions.columns import Columns
 
 __all__ = ["EXISTS", "FILTER", "FORALL", "TRANSFORM"]
+
+_MOST = 1 << 16
+"""How many elements are looked at together."""
 
 _Gathers = Callable[[list[Any], Iterator[Any]], Any]
 """The result of an array's elements, and of what the lambda gives for each, which is computed as it is asked for."""
@@ -72,8 +75,10 @@ class _Elements:
     def __init__(self, columns: Columns, call: Call) -> None:
         array = columns.array(call.args[0])
         self.null = array.is_null().to_numpy(zero_copy_only=False)
-        self.rows = pc.list_parent_indices(array).to_numpy(zero_copy_only=False).astype(np.int64)
         self.items = pc.list_flatten(array)
+        if len(self.items) > _MOST:
+            raise Uncertain  # of fewer rows, as `evaluate` halves them: columns of the row are copied for each element
+        self.rows = pc.list_parent_indices(array).to_numpy(zero_copy_only=False).astype(np.int64)
         self.starts = np.searchsorted(self.rows, np.arange(columns.length))
         numbers = pa.array(np.arange(len(self.rows)) - self.starts[self.rows], arrow_type(INT))
         self.results = columns.at(self.rows, self.items, numbers).array(_lambda(call).body)

@@ -127,7 +127,7 @@ def test_spark_is_not_started_where_it_cannot(
         "BAD   Java                there is none\n"
         "                          -> install one\n"
         "warn  Spark               was not started\n"
-        "                          -> fix what is bad above, and ask again\n"
+        "                          -> fix the problems above and run this again\n"
     )
     assert no_spark == []
 

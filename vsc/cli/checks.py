@@ -10,6 +10,7 @@ from typing import TypeVar
 from vsc.cli.errors import Refused
 from vsc.cli.problems import Problem
 from vsc.extras import MissingExtra
+from vsc.plan.secrets import masked
 from vsc.runtime.errors import VscRuntimeError
 
 __all__ = ["Check", "as_json", "as_text", "asked", "tried"]
@@ -50,6 +51,9 @@ def asked(name: str, work: Callable[[], tuple[str, T]]) -> tuple[Check, T | None
         return Check.of(name, problem), None
     except MissingExtra as error:
         return Check(name, error.message, error.help), None
+    except Exception as error:  # of Spark, Java, a file system: the other checks are worth having
+        said = str(error).strip().partition("\n")[0]
+        return Check(name, f"{type(error).__name__}: {masked(said)[:300]}", "see docs/running.md"), None
     return Check(name, found), value
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from vsc.cli.checks import Check, as_json, as_text
 from vsc.cli.common import add_functions, add_variables, allowed_modules, print_payload, variables
+from vsc.cli.errors import UsageError
 from vsc.cli.machine import machine_checks
 from vsc.cli.messages import Messages, Warnings
 from vsc.cli.on_spark import SparkOptions
@@ -52,12 +53,14 @@ def execute(args: argparse.Namespace) -> int:
 
 def _checks(args: argparse.Namespace, options: SparkOptions, messages: Messages) -> Iterator[Check]:
     given, modules = variables(args), allowed_modules(args)
+    if args.file is None and (given or modules or args.checkpoint is not None):
+        raise UsageError("--checkpoint, --var and --functions are of a topology", "name its file as well")
     here = list(machine_checks())
     yield from here
-    if args.file is None and args.checkpoint is None and args.master is None and not options.are_given:
+    if args.file is None and args.local_dir is None and args.master is None and not options.are_given:
         return
     if any(check.status == "bad" for check in here):
-        yield Check("Spark", "was not started", "fix what is bad above, and ask again", fails=False)
+        yield Check("Spark", "was not started", "fix the problems above and run this again", fails=False)
         return
     from vsc.cli.doctor_run import RunChecks
 

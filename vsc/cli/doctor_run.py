@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vsc.cli.checks import Check, asked, tried
-from vsc.cli.doctor_spark import checks_on_spark, sink_name, source_name
+from vsc.cli.doctor_spark import checks_on_spark, found_text, sink_name, source_name
 from vsc.cli.errors import Refused
 from vsc.cli.messages import Messages
 from vsc.cli.on_spark import SparkOptions
@@ -66,7 +66,7 @@ class RunChecks:
         yield check
         if settings is not None:
             unusable = frozenset(check.name for check in systems if check.fix is not None)
-            yield from self._on_spark(settings, resolved, unusable, fresh is not False)
+            yield from self._on_spark(settings, plan, resolved, unusable, fresh)
 
     def _plan(self, file: str) -> tuple[str, Plan]:
         try:
@@ -92,7 +92,7 @@ class RunChecks:
 
     def _checkpoint(self, path: str, plan: Plan, file: str) -> tuple[str, bool | None]:
         fresh = check_checkpoint(path, plan, file, self.options.default_is_local)
-        return path if fresh is None else f"{path}, {'new' if fresh else 'the run would go on from it'}", fresh
+        return f"{path}, on a file system that Spark is asked for" if fresh is None else found_text(path, fresh), fresh
 
     def _systems(self, resolved: Plan, fresh: bool) -> Iterator[Check]:
         """A check of each source and each sink: what it says without Spark."""
@@ -123,10 +123,15 @@ class RunChecks:
         return f"to fetch: {fetched}" if fetched else "nothing to fetch", settings
 
     def _on_spark(
-        self, settings: Mapping[str, str], resolved: Plan | None, unusable: Collection[str], fresh: bool
+        self,
+        settings: Mapping[str, str],
+        plan: Plan | None,
+        resolved: Plan | None,
+        unusable: Collection[str],
+        fresh: bool | None,
     ) -> Iterator[Check]:
         def looked(spark: Any) -> list[Check]:
-            return list(checks_on_spark(spark, resolved, self.checkpoint, self.local_dir, unusable, fresh))
+            return list(checks_on_spark(spark, plan, resolved, self.checkpoint, self.local_dir, unusable, fresh))
 
         check, found = asked("Spark", lambda: (f"starts on {self.options.master}", self._run(settings, looked)))
         yield from [check] if found is None else found

@@ -35,26 +35,36 @@ def sink_name(sink: Sink) -> str:
     return f"sink of {sink.node} (line {sink.line})"
 
 
+def found_text(checkpoint: str, fresh: bool) -> str:
+    """What a checkpoint is for the plan."""
+    return f"{checkpoint}, {'new' if fresh else 'the run would go on from it'}"
+
+
 def checks_on_spark(
     spark: Any,
+    plan: Plan | None,
     resolved: Plan | None,
     checkpoint: str | None,
     local_dir: str | None,
     unusable: Collection[str],
-    fresh: bool,
+    fresh: bool | None,
 ) -> Iterator[Check]:
-    """All checks. `resolved`: the plan that is to run; `unusable`: its sources and sinks that are known not to be, by
-    the names of their checks; `fresh`: it has not run yet."""
+    """All checks. `plan`: what is to run, `resolved` with the values of its variables; `unusable`: its sources and
+    sinks that are known not to be, by the names of their checks; `fresh`: it has not run yet, None if only Spark can
+    tell."""
     servers = {} if resolved is None else _servers(resolved, unusable)
     check, found = asked("executors", partial(_look, spark, resolved, checkpoint, local_dir, tuple(servers)))
     yield Check("Spark", f"{spark.version} runs on {spark.sparkContext.master}")
     yield check
     for answer, problems in found or ():
         yield from _of_executor(answer, problems, servers)
+    if checkpoint is not None and plan is not None and fresh is None:
+        check, fresh = asked("checkpoint", partial(_opened, spark, plan, checkpoint))
+        yield check
     if checkpoint is not None:
         yield tried("storage", partial(_storage, spark, checkpoint, CheckpointError, "the checkpoint"))
     if resolved is not None:
-        yield from _systems(spark, resolved, unusable, fresh)
+        yield from _systems(spark, resolved, unusable, fresh is not False)
 
 
 def _servers(resolved: Plan, unusable: Collection[str]) -> dict[Servers, str]:
@@ -99,6 +109,13 @@ def _of_executor(answer: Answer, problems: list[VscRuntimeError], servers: dict[
         yield Check(name, room, "free some space, or give --local-dir a bigger disk", fails=False)
     elif not problems:
         yield Check(name, f"{answer.python}, {room} ({answer.folder})")
+
+
+def _opened(spark: Any, plan: Plan, path: str) -> tuple[str, bool]:
+    from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
+
+    fresh = Checkpoint.open(spark, path, plan, None).fresh
+    return found_text(path, fresh), fresh
 
 
 def _storage(spark: Any, folder: str, error: type[VscRuntimeError], what: str) -> str:

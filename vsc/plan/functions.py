@@ -198,7 +198,7 @@ CALLS = {**FUNCTIONS, **OPERATORS}
 
 AGGREGATES = _by_name(
     Function("approx_percentile(value, share)",
-             "the least value such that at least this share of the values, 0 to 1, is not greater; exact"),
+             "the value at the place `share * count`, rounded up, in ascending order; `share` is 0 to 1; exact"),
     Function("avg(number)", "the mean, a double, or of decimals one with four digits more"),
     Function("bool_and(condition)", "whether the condition is true on all rows on which it is not null"),
     Function("bool_or(condition)", "whether the condition is true on a row"),

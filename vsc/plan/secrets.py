@@ -17,6 +17,8 @@ _SECRET = (
     r"|(?:api|encryption|storage|signing|sse)[._-]?key|credentials?|authorization)"
 )
 _WORD = rf"(?:[\w-]*(?:{_SECRET}|private_?key|signature)|pass|AccountKey|SharedAccessKey|sig)"
+_START = r"(?<![\w-])"
+"""Where a name begins: nowhere inside of it, or each hyphen of a long text would be a place to try."""
 _BEGIN = r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----"
 SECRET_NAME = (
     rf"{_SECRET}$|(?:^|[._-])(?:pass|ssl\.key\.pem|ssl\.keystore\.key|basic\.auth\.user\.info|private[._-]?key)$"
@@ -39,7 +41,7 @@ _PLAIN = re.compile(r"(?:endpoint|url|uri|provider|provider\.type|location|path|
 """What ends the name of an option that only says where a secret is."""
 _PARAMETER = re.compile(rf"""(?:[?&;\s]|^)({_WORD})=(?!\$\{{)[^&;"'\s]""", re.IGNORECASE)
 """A parameter of a URL, or a part of a connection string."""
-_LOGIN = re.compile(rf"""(\b({_WORD})\s*=\s*|["']({_WORD})["']\s*:\s*)(["'])(?!\$\{{)[^"']""", re.IGNORECASE)
+_LOGIN = re.compile(rf"""({_START}({_WORD})\s*=\s*|["']({_WORD})["']\s*:\s*)(["'])(?!\$\{{)[^"']""", re.IGNORECASE)
 """A quoted value: ``clientSecret="..."`` in Java's `sasl.jaas.config`, ``"private_key": "..."`` in JSON."""
 _USER = re.compile(r"(?<![\w+.-])(\w[\w+.-]*://)([^/?#@:\s]*):(?!\$\{[^}]*\}@)[^/?#\s]+@")
 """``scheme://user:secret@host``."""
@@ -48,7 +50,7 @@ _HEADER = re.compile(r"\b(Bearer|Basic)\s+(?=\S{16})(?!\S*\$\{)\S+", re.IGNORECA
 _KEY = re.compile(rf"{_BEGIN}.*?(?:-----END [A-Z ]*-----|\Z)", re.DOTALL)
 """A private key as PEM."""
 _SHOWN = re.compile(
-    rf"""(\b{_WORD}["']?\s*=\s*|\b{_WORD}["']\s*:\s*)(?!["']?\$\{{)"""
+    rf"""({_START}{_WORD}["']?\s*=\s*|{_START}{_WORD}["']\s*:\s*)(?!["']?\$\{{)"""
     r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\{[^}]*\}|[^&;,"'\s)\]}]+)""",
     re.IGNORECASE,
 )

@@ -220,6 +220,17 @@ class Files:
         if not self._fs.rename(self._path(old), self._path(new)):
             raise OSError(f"{self.path(old)} could not be renamed to {self.path(new)}")
 
+    def sync(self, name: str = "") -> None:
+        """Makes what is in a file, or which names are in a folder, outlive a power cut; other file systems than the
+        local one see to that."""
+        if not self.is_local:
+            return
+        opened = os.open(self.local(name), os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
     def delete(self, name: str) -> None:
         """Deletes a file, or a folder with all that is in it, if it is there."""
         self._fs.delete(self._path(name), True)

@@ -23,11 +23,12 @@ def storage_seconds(spark: SparkSession, folder: str, error: type[VscRuntimeErro
     token = f".vsc-{uuid.uuid4().hex}"
     with file_errors_as(error, f"{what} {folder}", "give a folder that can be written"):
         files = Files(spark, folder)
-        made = missing(files.local()) if files.is_local else []
+        there, made = files.exists(), missing(files.local()) if files.is_local else []
         try:
             return {name: _seconds(work) for name, work in _operations(files, token).items()}
         finally:
-            files.delete(token)
+            for name in (token, f"{token}.new") if there or files.is_local else ("",):
+                files.delete(name)
             for path in made:
                 with suppress(OSError):  # it could not be made, or is used by now
                     os.rmdir(path)

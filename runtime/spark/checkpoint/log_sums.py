@@ -75,4 +75,5 @@ class LogSums:
         done = max(epochs_in(LocalFiles(str(root)), "commits"), default=-1)
         written = [path for pattern in _ONCE for path in root.glob(pattern)]
         written += [path for path in root.glob(_NOTES) if path.name.isdecimal() and int(path.name) <= done]
-        return (str(path.relative_to(root)) for path in sorted(written) if not path.name.startswith("."))
+        logs = (path for path in sorted(written) if not path.name.startswith(".") and path.is_file())
+        return (str(path.relative_to(root)) for path in logs)  # Iceberg has a folder of its own in that of a source

@@ -53,6 +53,8 @@ class SparkLogs:
     def __init__(self, files: Files) -> None:
         self._files = files
         self._sums = LogSums(files)
+        self._kept_sums: dict[str, int] | None = None
+        """Those that are kept, once they have been read."""
 
     def check(self) -> None:
         """CheckpointError that names a damaged or missing file, and the way back if there is one."""
@@ -119,6 +121,7 @@ class SparkLogs:
     def move_source(self, number: int, offset: str) -> None:
         """Has the query go on with source `number` at `offset`, as Spark writes it. No epoch may have been begun that
         has not ended."""
+        self._kept_sums = None
         epoch = self.newest
         if epoch < 0:  # what `vsc upgrade` has written
             replace_log(self._files, f"sources/{number}/0", f"\0v1\n{offset}")
@@ -157,6 +160,7 @@ class SparkLogs:
     def forget_after(self, epoch: int) -> None:
         """Forgets what came after `epoch`, whose state is kept: a query takes up the state after it."""
         self._sums.forget()
+        self._kept_sums = None
         for source, offset in self._log_offsets(epoch).items():
             for name in self._files.names(f"sources/{source}"):
                 match = _LOG.fullmatch(name)
@@ -243,9 +247,11 @@ class SparkLogs:
             self._files.crc32c(name)
         except Py4JJavaError as error:
             raise self._damaged(name, first_line(error), epoch) from error
-        kept = self._sums.known().get(name)
+        if self._kept_sums is None:
+            self._kept_sums = self._sums.known()
+        kept = self._kept_sums.get(name)
         if kept is not None and self._sums.of(name) != kept:
-            raise self._damaged(name, "its checksum in vsc/logs.json is another one", epoch)
+            raise self._damaged(name, "it does not match its checksum in vsc/logs.json", epoch)
 
     def _missing(self, name: str, epoch: int | None) -> CheckpointError:
         return CheckpointError(f"{self._files.path(name)} is missing", self.way_back(epoch))

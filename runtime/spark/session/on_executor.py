@@ -110,7 +110,8 @@ def look(asked: Asked, _: Iterator[int]) -> Iterator[Answer]:
     servers = tuple(map(unreached, asked.servers))
     time.sleep(asked.hold)
     state = asked.local or str(spark_local())
-    local, free = unwritable(state), free_bytes(state)
+    local = unwritable(state)
+    free = 0 if local else free_bytes(state)
     yield Answer(
         host, folder, own, sys.executable, found, files, versions, pyspark.__version__, local, free, servers,
         time.time(),

@@ -71,3 +71,10 @@ def test_a_large_column_agrees_with_its_rows() -> None:
     assert to_values(found, expr.type) == [
         None if items is None else [x + 3 for i, x in enumerate(items) if x > i] for items in arrays
     ]
+
+
+def test_of_more_elements_than_are_looked_at_together_the_rows_are_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vsc.runtime.expressions.lambdas._MOST", 100)
+    expr = typed("transform(ai, x -> x + k)")
+    found, failed = evaluate(expr, [frame([[1, 2, 3]] * 1000)])
+    assert failed == {} and to_values(found, expr.type) == [[3, 4, 5]] * 1000

@@ -47,6 +47,7 @@ _OF_TEXT: Mapping[Scalar | None, frozenset[str]] = {
 _SIZE = re.compile(r"(\d{1,12}) *([kmg]?)b", re.IGNORECASE)
 _CHARSETS = ("encoding", "charset")
 _SPLIT = "maxrecordsperfile"
+_EXTENSION = "extension"
 _BAD_ROWS = frozenset(("mode", "columnnameofcorruptrecord", "badrecordspath", "ignorecorruptfiles"))
 
 
@@ -136,6 +137,8 @@ def _not_merged(name: str, options: Values) -> Wrong:
     """An option of Spark with which the files of a sink cannot be merged."""
     if name.lower() == _SPLIT:
         return f"'{name}' splits what `target_size` merges", f"remove '{name}' or `target_size`"
+    if name.lower() == _EXTENSION and options.get("format") == "csv":
+        return f"files with '{name}' have no format in their names", f"remove '{name}' or `target_size`"
     if name.lower() in _CHARSETS and options.get("format") in ("csv", "json"):
         return f"files with '{name}' cannot be merged by lines", f"remove '{name}' or `target_size`"
     return None

@@ -23,14 +23,14 @@ _ARRIVAL = 8
 
 
 def share_of(call: AggregateCall) -> float:
-    """Which part of the rows has a value that is not greater, 0 to 1."""
+    """How far up the value is in their order, 0 to 1."""
     share = call.args[1]
     assert isinstance(share, Literal) and isinstance(share.value, float)
     return share.value
 
 
 def rank_of(share: float, count: int) -> int:
-    """The place of the value among `count`, from 0."""
+    """The place of the value among `count`, from 0: as in Spark, by the product of two doubles."""
     return max(math.ceil(share * count), 1) - 1
 
 

@@ -228,25 +228,40 @@ class _FilesSink(EpochSink):
 
     def _merge(self, epoch: int, target: int) -> None:
         """Merges small files of epochs that nothing goes back to any more, by `--back-to` or after a crash."""
-        kept = max(1, int(str(self._spark.conf.get(_KEPT))))
-        found = self._epochs.mergeable(epoch - kept, target, self._format)
-        self._look = len(found) > _MERGES
-        for run in found[:_MERGES]:
-            if self._target is not None and self._staged(run):
+        for run in self._mergeable(epoch, target):
+            if self._target is not None and self._staged(run, epoch):
                 self._epochs.finish_merge()
 
-    def _staged(self, run: Sequence[PublishedFile]) -> bool:
+    def _mergeable(self, epoch: int, target: int) -> Sequence[Sequence[PublishedFile]]:
+        kept = max(1, int(str(self._spark.conf.get(_KEPT))))
+        try:
+            found = self._epochs.mergeable(epoch - kept, target, self._format)
+        except (Py4JJavaError, OSError) as error:
+            self._give_up(error)
+            return ()
+        self._look = len(found) > _MERGES
+        return found[:_MERGES]
+
+    def _staged(self, run: Sequence[PublishedFile], epoch: int) -> bool:
         """Whether a merge has been written. If it fails, all files are as they were, and the run merges no others."""
         try:
-            alike = self._rewriting.alike(run, self._epochs.root)
+            written = self._epochs.written(epoch) if self._rewriting.has_header else ""
+            if written is None:
+                self._look = True  # the next epoch may have rows, and so a file with the header of this run
+                return False
+            alike = self._rewriting.alike(run, self._epochs.root, written)
             if len(alike) > 1:
                 self._epochs.stage_merge(alike, self._format, self._rewriting.rewrite)
             return len(alike) > 1
         except (Py4JJavaError, PySparkException, OSError, SinkError) as error:
-            why = error.message if isinstance(error, SinkError) else first_line(error)
-            _log.warning("%s: this run merges no more of its files: %s", self._place, why)
-            self._target, self._look = None, False
+            self._give_up(error)
             return False
+
+    def _give_up(self, error: Exception) -> None:
+        """Merges no more, and says why."""
+        why = error.message if isinstance(error, SinkError) else first_line(error)
+        _log.warning("%s: this run merges no more of its files: %s", self._place, why)
+        self._target, self._look = None, False
 
     def _explaining_errors(self) -> AbstractContextManager[None]:
         what = f"{self._place}: {self._options.text('path')!r}"

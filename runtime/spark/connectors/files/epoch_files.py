@@ -146,7 +146,8 @@ class EpochFiles:
         self._forget(epoch - _KEPT + 1)
 
     def check_back_to(self, epoch: int) -> None:
-        """SinkError if a file holds rows of that epoch and of later ones."""
+        """SinkError if a file holds rows of that epoch and of later ones. A merge that a crash has left is finished."""
+        self._merges.finish()
         for file in self._published():
             if file.first[0] <= epoch < file.last[0]:
                 raise SinkError(
@@ -167,9 +168,16 @@ class EpochFiles:
 
     def mergeable(self, before: int, target: int, form: str) -> list[tuple[PublishedFile, ...]]:
         """The runs of files of a format, of epochs before that one, to be merged into files of `target` bytes."""
-        sizes = self._sizes()
-        published = ((file, sizes[file.name]) for file in self._of(sizes) if form in file.suffix.split("."))
-        return list(runs(((file, size) for file, size in published if file.last[0] < before), target))
+        if self._nested:
+            old = (file for file in self._published() if file.last[0] < before)
+            return list(runs([(file, self._folder.length(file.name)) for file in old], target, form))
+        sizes = self._folder.sizes()
+        return list(runs([(f, sizes[f.name]) for f in self._of(sizes) if f.last[0] < before], target, form))
+
+    def written(self, epoch: int) -> str | None:
+        """The path of a file of that epoch, None if it has none."""
+        return next((self._folder.path(file.name) for file in self._published() if file.first == file.last
+                     and file.first[0] == epoch), None)  # fmt: skip
 
     def stage_merge(self, run: Sequence[PublishedFile], form: str, rewrite: Rewriter) -> None:
         """Begins a merge, which `finish_merge` has to follow. Whatever it raises, all is as before."""
@@ -190,12 +198,11 @@ class EpochFiles:
             if file is not None:
                 yield file
 
-    def _sizes(self, folder: str = "") -> dict[str, int]:
-        """The files in a folder of the sink's, by their paths in it, with their lengths."""
+    def _sizes(self, aside: str) -> dict[str, int]:
+        """The files that wait in a folder, by their paths in it, with their lengths."""
         if not self._nested:
-            return self._folder.sizes(folder)
-        above = f"{folder}/" if folder else ""
-        return {name: self._folder.length(above + name) for name in self._folder.files(folder)}
+            return self._folder.sizes(aside)
+        return {name: self._folder.length(f"{aside}/{name}") for name in self._folder.files(aside)}
 
     def _staged(self, epoch: int, rows: Callable[[], Tally], make: Writer) -> _Listed | None:
         """The list of an epoch that was not there; None for one without rows, of which nothing stays."""

@@ -3,7 +3,8 @@
 The new file is written aside, in a folder ``merge-UUID``. Then a list appears, in one rename: which file takes the
 place of which. Before there is a list, the merge is discarded; after, it is only ever rolled forward: the new file is
 renamed, then the old ones are removed, then the list. So rows are never missing; a reader that lists the folder
-between rename and removal sees both, and can tell by their names.
+between rename and removal sees both, and can tell by their names. On a local disk each step is durable before the next
+one: a file that is removed was there for long, and must not be outlived by a power cut that takes the new one.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ class Merges:
                 "restore it: it says which file takes the place of which",
             ) from error
         published = self._folder.size(merge.name)
+        of_readers = merge.name.rpartition("/")[0]
         if published is None and self._folder.exists(f"{self._aside}/{merge.staged}"):
             self._folder.rename(f"{self._aside}/{merge.staged}", merge.name)
         elif published != merge.size:
@@ -84,8 +86,15 @@ class Merges:
                 f"{self._place}: {self._folder.path(merge.name)} {has}, and its merge is not complete",
                 f"put back what was there; or, if it was taken away on purpose, remove {self._folder.path(path)}",
             )
+        self._folder.sync(of_readers)
         for name in merge.old:
             self._folder.delete(name)
+            if self._folder.exists(name):
+                raise SinkError(
+                    f"{self._place}: {self._folder.path(name)} cannot be removed, and {merge.name} has its rows",
+                    "make it writable for the user that runs this, or remove it, then run again",
+                )
+        self._folder.sync(of_readers)
         self._folder.delete(f"{self._aside}/{merge.staged.rpartition('/')[0]}")
         self._folder.delete(path)
 
@@ -108,7 +117,10 @@ class Merges:
             raise
         [(staged, size)] = sizes.items()
         new = _Merge(f"{folder}/{staged}", self._name(run, form, staged), size, tuple(file.name for file in run))
+        self._folder.sync(f"{aside}/{staged}")
         self._folder.write(f"{self._aside}/{_LIST}", new.dump())
+        self._folder.sync(f"{self._aside}/{_LIST}")
+        self._folder.sync(self._aside)
 
     def _name(self, run: Sequence[PublishedFile], form: str, staged: str) -> str:
         (epoch, number), (last, to) = run[0].first, run[-1].last

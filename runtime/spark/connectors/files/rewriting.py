@@ -23,6 +23,8 @@ _FILE, _BLOCK, _ROW = _ORDER = ("_vsc_file", "_vsc_block", "_vsc_row")
 _LINE = "_vsc_line"
 _WHOLE = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
 """A session's defaults for these would lose rows."""
+_ONE_FILE = {"maxRecordsPerFile": "0"}
+"""Whatever the session's default is."""
 
 
 class Rewriting:
@@ -38,14 +40,22 @@ class Rewriting:
         codec = lower.get("compression", lower.get("codec"))
         self._packed = {} if codec is None else {"compression": codec}
 
-    def alike(self, run: Sequence[PublishedFile], root: str) -> Sequence[PublishedFile]:
-        """The longest part of a run whose files, by their names below `root`, have the same header."""
+    @property
+    def has_header(self) -> bool:
+        """Whether each file begins with a header."""
+        return self._header
+
+    def alike(self, run: Sequence[PublishedFile], root: str, written: str) -> Sequence[PublishedFile]:
+        """The longest part of a run whose files, by their names below `root`, begin with the header of the file
+        `written`: the first line of another one may be a row, of a time when the sink had other options."""
         if not self._header:
             return run
-        lines = _numbered(self._read("text", [f"{root}/{file.name}" for file in run])).where(F.col(_LINE) == 1)
-        found = {row[_FILE]: row["value"] for row in lines.select(_FILE, "value").collect()}
-        parts = groupby(run, lambda file: found.get(file.name.rpartition("/")[2]))
-        return max((list(part) for _, part in parts), key=len)
+        lines = _numbered(self._read("text", [written, *(f"{root}/{file.name}" for file in run)]))
+        first = lines.where(F.col(_LINE) == 1).select(_FILE, "value").collect()
+        found = {row[_FILE]: row["value"] for row in first}
+        header = found.get(written.rpartition("/")[2])
+        parts = groupby(run, lambda file: header is not None and found.get(file.name.rpartition("/")[2]) == header)
+        return max((list(part) for same, part in parts if same), key=len, default=[])
 
     def rewrite(self, paths: Sequence[str], folder: str) -> None:
         """Writes one file into a folder that is not there yet."""
@@ -55,9 +65,9 @@ class Rewriting:
             rows = _numbered(rows).where((F.col(_LINE) > 1) | is_first).drop(_LINE)
         writer = rows.sortWithinPartitions(*_ORDER).drop(*_ORDER).write
         if self._form in _TEXT:
-            writer.options(**self._lines, **self._packed).text(folder)
+            writer.options(**self._lines, **self._packed, **_ONE_FILE).text(folder)
         else:
-            writer.format(self._form).options(**self._options).save(folder)
+            writer.format(self._form).options(**self._options, **_ONE_FILE).save(folder)
 
     def _read(self, form: str, paths: Sequence[str]) -> DataFrame:
         """The rows of files in one partition, each with its place."""

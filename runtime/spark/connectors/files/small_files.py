@@ -51,19 +51,21 @@ class PublishedFile:
         return self.name.rpartition("/")[0]
 
 
-def runs(sizes: Iterable[tuple[PublishedFile, int]], target: int) -> Iterator[tuple[PublishedFile, ...]]:
-    """The runs of files to merge, each into one, by folder; in bytes, each file's size and the target.
+def runs(sizes: Iterable[tuple[PublishedFile, int]], target: int, form: str) -> Iterator[tuple[PublishedFile, ...]]:
+    """The runs of files of a format to merge, each into one, by folder; in bytes, each file's size and the target.
 
-    Neighbours by name only, so that rows stay in order; equally often merged ones, so that each row is rewritten a few
-    times; none that has the target size.
+    Neighbours only, so that rows stay in order, and a merged file holds all that its name says; equally often merged
+    ones, so that each row is rewritten a few times; none that has the target size.
     """
     folders = defaultdict(list)
-    for file, size in sorted(sizes, key=lambda one: one[0].name):
+    for file, size in sorted(sizes, key=lambda one: one[0].first):
         folders[file.folder].append((file, size))
     for files in folders.values():
         run: list[PublishedFile] = []
         whole = 0
         for file, size in files:
+            if form not in file.suffix.split("."):
+                size = target
             if run and (size >= target or file.merged != run[0].merged or whole >= target or len(run) == _MOST):
                 if _worth(run, whole, target):
                     yield tuple(run)

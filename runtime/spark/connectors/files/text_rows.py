@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from vsc.plan.connectors.files import of_files
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Node, Source
-from vsc.plan.types import STRING, ArrayType, MapType, StructType
+from vsc.plan.types import STRING, ArrayType, MapType, StructType, other_key
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.base.ddl import ddl
 from vsc.runtime.spark.base.options import Options
@@ -42,6 +42,11 @@ def check_text(source: Source, options: Options) -> None:
         nested = isinstance(column.type, ArrayType | MapType | StructType)
         if nested and form == "csv":
             raise SourceError(f"{options.place}: column {column.name!r} is {column.type}, which a CSV cell cannot hold")
+        if form == "json" and (key := other_key(column.type)) is not None:
+            raise SourceError(
+                f"{options.place}: column {column.name!r} is {column.type}, and the keys of JSON are texts, not {key}",
+                "declare the keys as string, and cast them in an expression",
+            )
         for name, type in _FORMATS.items():
             if nested and name in formats and type in str(column.type):
                 raise SourceError(

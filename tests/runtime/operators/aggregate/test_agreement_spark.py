@@ -17,7 +17,7 @@ COLUMNS = "id string, k string, n int, x double, d decimal(9,2), b boolean"
 CALLS = [
     "count(n)", "count(distinct n)", "sum(n)", "avg(n)", "sum(d)", "avg(d)", "min(x)", "max(x)", "min_by(d, n)",
     "bool_and(b)", "bool_or(b)", "variance(n)", "stddev(n)", "variance(x)", "stddev(x)", "stddev(d)",
-    "approx_percentile(n, 0.5)", "approx_percentile(x, 0.2)", "approx_percentile(d, 0.95)", "approx_percentile(n, 0)",
+    "approx_percentile(n, 0.5)", "approx_percentile(n, 0.2)", "approx_percentile(d, 0.95)", "approx_percentile(n, 0)",
     "approx_percentile(x, 1)", "approx_percentile(d, 0.25)",
 ]  # fmt: skip
 INF, NAN = math.inf, math.nan

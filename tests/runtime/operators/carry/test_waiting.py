@@ -50,7 +50,7 @@ class Waits(LaterStage):
         others = [one for one in inputs if one[0] not in self._read]
         *first, last = self._portions(come)
         results = [super(Waits, self).process(portion, starts=starts) for portion in first]
-        results.append(super().process([*last, *others], drain, starts))  # the end comes with what it has let out above
+        results.append(super().process([*last, *others], drain, starts))  # the end comes with what it releases above
         metrics = Metrics()
         for result in results:
             metrics.merge(result.metrics)

@@ -100,11 +100,17 @@ def test_only_neighbours_of_one_format_in_one_folder_are_merged() -> None:
         return [(file(f"{folder}/part-abcd-0-{epoch:010}-00000.json"), size) for epoch in epochs]
 
     def found(*files: list[tuple[PublishedFile, int]]) -> list[tuple[int, int]]:
-        return [(run[0].first[0], run[-1].last[0]) for run in runs([one for some in files for one in some], 100)]
+        return [(run[0].first[0], run[-1].last[0]) for run in runs([o for some in files for o in some], 100, "json")]
 
     assert found(small("day=1", range(9)), small("day=2", range(9))) == []
     assert found(small("day=1", range(9)), small("day=1", range(9, 10), 100), small("day=1", range(10, 19))) == []
     assert found(small("day=1", range(10)), small("day=2", range(20, 30))) == [(0, 9), (20, 29)]
+    csv = [(file("part-abcd-0-0000000009-00000.csv"), 1)]
+    assert found(small("", range(9)), csv, small("", range(10, 19))) == []
+    assert found(small("", range(9)), csv, small("", range(10, 20))) == [(10, 19)]
+    many = [(file(f"part-abcd-0-0000000000-{number:05}.json"), 1) for number in range(99_995, 100_005)]
+    (run,) = runs(many, 100, "json")
+    assert [one.first[1] for one in run] == list(range(99_995, 100_005))
     assert found(small("a", range(2), 60)) == [(0, 1)]
     assert found(small("a", range(2), 49)) == []
     assert found(small("a", range(5), 60)) == [(0, 1), (2, 3)]

@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 
 from tests.runtime.spark.support import compiled, write_json
+from vsc.plan import Connector
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.base.hadoop import Files
+from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.files.epoch_files import EpochFiles
+from vsc.runtime.spark.connectors.files.rewriting import Rewriting
+from vsc.runtime.spark.connectors.files.small_files import PublishedFile
 from vsc.runtime.spark.query.failures import translated
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -135,3 +139,21 @@ def test_a_run_killed_on_the_way_and_what_can_no_longer_be_done(
     assert known is not None
     assert f"source 's' (line 2): {merged} holds the rows of other files" in known.message
     assert not files(tmp_path / "out/copy")
+
+
+def test_a_first_line_that_is_a_row_is_no_header(spark: Any, tmp_path: Path) -> None:
+    """Files of a time when the sink wrote no header, or ended its lines in another way, are not merged."""
+    found = []
+    for number, text in enumerate(
+        ["id,n\n7,0\n", "id,n\n7,1\n", "1,2\n7,2\n", "1,2\n7,3\n", "1,2\n7,4\n", "id,n|1,2|"]
+    ):
+        name = f"part-abcd-0-{number:010}-00000.csv"
+        (tmp_path / name).write_text(text)
+        found.append(PublishedFile.of(name, "part-abcd-0-"))
+    run_of = [file for file in found if file is not None]
+    assert len(run_of) == 6
+    (tmp_path / "newest.csv").write_text("id,n\n8,8\n")
+    options = Options("the sink", Connector("files", (("path", str(tmp_path)), ("format", "csv")), ()))
+    rewriting, newest = Rewriting(spark, options), str(tmp_path / "newest.csv")
+    assert [file.first[0] for file in rewriting.alike(run_of, str(tmp_path), newest)] == [0, 1]
+    assert rewriting.alike(run_of[2:], str(tmp_path), newest) == []
