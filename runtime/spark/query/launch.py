@@ -13,9 +13,11 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from pyspark import SparkConf, SparkContext, java_gateway
+from pyspark.core import context
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -228,10 +230,12 @@ def _signals_for_us_alone(interrupts: Interrupts, from_files: Mapping[str, str])
     """A JVM started in this context ignores SIGINT and SIGTERM: what is sent to the whole group stops only us.
 
     The JVM ends when this process closes its end of the pipe, for whatever reason. pyspark shields its JVM from SIGINT
-    only. Its command line, which all users see, has no secrets, and no settings `from_files`: spark-submit reads these
-    itself, and pyspark sets all settings once more when the JVM runs.
+    only, and would take over SIGINT here as soon as it has a context, with calls to the JVM that is ended. The JVM's
+    command line, which all users see, has no secrets, and no settings `from_files`: spark-submit reads these itself,
+    and pyspark sets all settings once more when the JVM runs.
     """
     gateway: Any = java_gateway
+    of_context: Any = context
     popen = gateway.Popen
 
     def started(command: list[str], **how: Any) -> Any:
@@ -240,10 +244,12 @@ def _signals_for_us_alone(interrupts: Interrupts, from_files: Mapping[str, str])
         return process
 
     gateway.Popen = started
+    of_context.signal = SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda number, handler: None)
     try:
         yield
     finally:
         gateway.Popen = popen
+        of_context.signal = signal
 
 
 def _without_secrets(command: Sequence[str], from_files: Mapping[str, str]) -> list[str]:

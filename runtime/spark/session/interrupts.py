@@ -41,17 +41,12 @@ class Interrupts:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        self._before = {number: signal.getsignal(number) for number in SIGNALS}
-        self._install()
+        self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-
-    def _install(self) -> None:
-        for number in self._before:
-            signal.signal(number, self._handle)
 
     def launching(self, jvm: Popen[bytes] | None) -> None:
         """Notes a JVM that is starting; kills it if the run was already interrupted."""
@@ -61,7 +56,6 @@ class Interrupts:
 
     def launched(self, spark: SparkSession) -> None:
         """Notes the JVM of a session, and keeps pyspark from printing what breaks off when it is ended."""
-        self._install()  # pyspark replaces the handler of SIGINT when it makes a session
         self.launching(getattr(spark.sparkContext._gateway, "proc", None))
         self._foreign = self._jvm is None
         server: Any = spark.sparkContext._accumulatorServer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,10 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+from pyspark.core import context
 
 from vsc.runtime.spark.query import launch
+from vsc.runtime.spark.session.interrupts import Interrupts
 from vsc.runtime.spark.session.session import local_jvm
 
 TOPOLOGY = "topology t; stream r (value bigint, at timestamp) from rate (rows_per_second = 10); sink r to noop ();"
@@ -50,6 +53,14 @@ def test_the_command_line_of_the_jvm_has_no_secrets() -> None:
     kept += ["--conf", "spark.both=2"]
     from_files = {"spark.file": "1", "spark.both": "1"}
     assert launch._without_secrets(given, from_files) == ["spark-submit", *kept, "--name", "n", "pyspark-shell"]
+
+
+def test_pyspark_does_not_take_over_signals() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with launch._signals_for_us_alone(Interrupts(), {}):
+        context.signal.signal(context.signal.SIGINT, signal.SIG_DFL)  # type: ignore[attr-defined]  # as pyspark does
+        assert signal.getsignal(signal.SIGINT) is before
+    assert context.signal is signal  # type: ignore[attr-defined]
 
 
 def test_what_spark_submit_has_resolved_is_not_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
