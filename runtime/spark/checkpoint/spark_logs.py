@@ -251,7 +251,7 @@ class SparkLogs:
             self._kept_sums = self._sums.known()
         kept = self._kept_sums.get(name)
         if kept is not None and self._sums.of(name) != kept:
-            raise self._damaged(name, "it does not match its checksum in vsc/logs.json", epoch)
+            raise self._damaged(name, "its checksum is not the one in vsc/logs.json", epoch)
 
     def _missing(self, name: str, epoch: int | None) -> CheckpointError:
         return CheckpointError(f"{self._files.path(name)} is missing", self.way_back(epoch))
