@@ -15,7 +15,7 @@ from enum import Enum
 from math import isfinite, prod
 from typing import TypeGuard
 
-from vsc.plan.expressions import Call, Cast, Expr, Literal, Value
+from vsc.plan.expressions import Call, Cast, Expr, Literal, Value, inside
 from vsc.plan.record import record
 from vsc.plan.types import (
     BIGINT,
@@ -82,8 +82,7 @@ class Outcomes:
         waiting = [expr]
         while waiting:
             part = waiting[-1]
-            inside = part.args if isinstance(part, Call) else (part.arg,) if isinstance(part, Cast) else ()
-            unknown = [one for one in inside if id(one) not in self._known]
+            unknown = [one for one in inside(part) if id(one) not in self._known]
             if unknown:
                 waiting += unknown
                 continue

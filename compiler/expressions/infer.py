@@ -345,8 +345,7 @@ class _Typer:
             return None
         array = found[0]
         if not isinstance(array.type, ArrayType):
-            message = f"`{name}` takes an array here, not a value of type {array.type}"
-            raise refuse("VSC221", array.span, message, f"write {code(form)}")
+            raise CallSite(name, expr.span, (array,)).wrong(0, "an array")
         body = self._body(does, array.type.element)
         if body is None:
             return None

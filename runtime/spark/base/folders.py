@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["free_bytes", "missing", "spark_local", "unwritable"]
+__all__ = ["free_bytes", "missing", "remove_empty", "spark_local", "unwritable"]
 
 
 def unwritable(path: str) -> str | None:
@@ -34,6 +35,13 @@ def missing(path: str) -> list[str]:
         found.append(place)
         place = os.path.dirname(place)
     return found
+
+
+def remove_empty(paths: list[str]) -> None:
+    """Removes folders, the innermost first, as far as they are there and nothing is in them."""
+    for path in paths:
+        with suppress(OSError):
+            os.rmdir(path)
 
 
 def _there(path: str) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
 
 from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import VscRuntimeError
-from vsc.runtime.spark.base.folders import missing
+from vsc.runtime.spark.base.folders import missing, remove_empty
 from vsc.runtime.spark.base.hadoop import Files, file_errors_as
 
 __all__ = ["storage_seconds"]
@@ -29,9 +27,7 @@ def storage_seconds(spark: SparkSession, folder: str, error: type[VscRuntimeErro
         finally:
             for name in (token, f"{token}.new") if there or files.is_local else ("",):
                 files.delete(name)
-            for path in made:
-                with suppress(OSError):  # it could not be made, or is used by now
-                    os.rmdir(path)
+            remove_empty(made)
 
 
 def _operations(files: Files, token: str) -> dict[str, Callable[[], None]]:

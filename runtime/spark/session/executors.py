@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.words import counted
 from vsc.runtime.errors import VscRuntimeError
-from vsc.runtime.spark.base.folders import missing
+from vsc.runtime.spark.base.folders import missing, remove_empty
 from vsc.runtime.spark.base.servers import Servers
 from vsc.runtime.spark.session.findings import Shared, findings, not_run, skew
 from vsc.runtime.spark.session.on_executor import Answer, Asked, look, token_file, write
@@ -103,9 +103,7 @@ class Executors:
             for one in written:
                 for path in glob.glob(token_file(glob.escape(one.path), token, "*")):
                     os.remove(path)
-            for path in made:
-                with suppress(OSError):  # it is used by now
-                    os.rmdir(path)
+            remove_empty(made)
 
     def _findings(self, asked: Asked, answer: Answer) -> Iterator[VscRuntimeError]:
         return findings(asked, self._shared, self._packages, self._spark.version, answer)

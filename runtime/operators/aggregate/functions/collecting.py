@@ -23,7 +23,7 @@ from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv_base import prefix_end
 from vsc.runtime.state.versioned_columns import spread
 
-__all__ = ["CollectListColumns", "CollectSetColumns", "Collected", "Group", "Stretch"]
+__all__ = ["CollectListColumns", "CollectSetColumns", "Collected", "Group", "Ranked", "Stretch"]
 
 _ARRIVAL, _PLACE = 8, 16
 """The sizes in bytes of an arrival, and of an event time with an arrival."""
@@ -92,6 +92,31 @@ class Group(GroupEntries):
         super().__init__(ranges, group)
         self.places: list[bytes] = []
         self.rows: dict[bytes, dict[bytes, int]] = {}
+
+
+class Ranked(Group):
+    """One whose `places` are those of values, with the `numbers` of these."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, ranges: EntryRanges, group: int) -> None:
+        super().__init__(ranges, group)
+        self.numbers: list[int] = []
+
+    def insert(self, place: bytes, number: int) -> int:
+        """Puts a row in; returns how many are before it."""
+        between = bisect_left(self.places, place)
+        self.places.insert(between, place)
+        self.numbers.insert(between, number)
+        return between
+
+    def take_out(self, place: bytes) -> int | None:
+        """Takes a row out; returns how many are before it, None if it is not among them."""
+        between = bisect_left(self.places, place)
+        if between == len(self.places) or self.places[between] != place:
+            return None
+        del self.places[between], self.numbers[between]
+        return between
 
 
 class Collected(OnlyEntries):

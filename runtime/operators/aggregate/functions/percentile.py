@@ -12,10 +12,9 @@ from typing import Any
 from vsc.plan.expressions import Literal
 from vsc.plan.nodes import AggregateCall
 from vsc.plan.types import DataType
-from vsc.runtime.operators.aggregate.functions.collected import PLACE
+from vsc.runtime.operators.aggregate.functions.collected import PLACE, CollectList
 from vsc.runtime.operators.aggregate.functions.entries import At, Entries
 from vsc.runtime.operators.aggregate.functions.order import order_bytes
-from vsc.runtime.state.rows import RowCodec
 
 __all__ = ["Percentile", "placed", "rank_of", "share_of"]
 
@@ -39,26 +38,16 @@ def placed(order: bytes, arrival: int) -> bytes:
     return order + arrival.to_bytes(_ARRIVAL, "big")
 
 
-class Percentile:
-    """The rows of a group, one by one. Those of a table are only read here."""
-
-    types: tuple[DataType, ...] = ()
-    has_entries = True
+class Percentile(CollectList):
+    """The rows of a group, one by one, as a list in another order. Those of a table are only read here."""
 
     def __init__(self, of: DataType, share: float) -> None:
-        self._row, self._order, self._share = RowCodec([of]), order_bytes(of), share
-
-    def start(self) -> tuple[Any, ...]:
-        return ()
+        super().__init__(of)
+        self._order, self._share = order_bytes(of), share
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
         if args[0] is not None:
             entries.put(PLACE + placed(self._order(args[0]), at.arrival), self._row.encode(args[:1]))
-
-    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
-        """No two rows share a place, even across groups."""
-        for suffix, data in list(others.scan()):
-            entries.put(suffix, data)
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
         """The value; null without values."""

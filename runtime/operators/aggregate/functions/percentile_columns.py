@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -10,23 +9,13 @@ import pyarrow as pa
 
 from vsc.plan.types import DataType
 from vsc.runtime.operators.aggregate.functions.collected import PLACE
-from vsc.runtime.operators.aggregate.functions.collecting import Collected, Group, Stretch
+from vsc.runtime.operators.aggregate.functions.collecting import Collected, Group, Ranked, Stretch
 from vsc.runtime.operators.aggregate.functions.order import order_bytes
 from vsc.runtime.operators.aggregate.functions.percentile import placed, rank_of
-from vsc.runtime.operators.aggregate.functions.states import EntryRanges, Rows, State
+from vsc.runtime.operators.aggregate.functions.states import Rows, State
 from vsc.runtime.values import to_values
 
 __all__ = ["PercentileColumns"]
-
-
-class _Ranked(Group):
-    """The `places` of a group's rows, in order, and the numbers of their values."""
-
-    __slots__ = ("numbers",)
-
-    def __init__(self, ranges: EntryRanges, group: int) -> None:
-        super().__init__(ranges, group)
-        self.numbers: list[int] = []
 
 
 class PercentileColumns(Collected):
@@ -37,14 +26,14 @@ class PercentileColumns(Collected):
         self._order, self._share = order_bytes(of), share
 
     def _empty(self, group: int) -> Group:
-        return _Ranked(self.ranges, group)
+        return Ranked(self.ranges, group)
 
     def _read(self, kept: Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
-        assert isinstance(kept, _Ranked)
+        assert isinstance(kept, Ranked)
         kept.places, kept.numbers = stored, list(numbers)
         return self._chosen(kept)
 
-    def _chosen(self, kept: _Ranked) -> list[int]:
+    def _chosen(self, kept: Ranked) -> list[int]:
         return [kept.numbers[rank_of(self._share, len(kept.numbers))]] if kept.numbers else []
 
     def _prepare(self, rows: Rows) -> None:
@@ -55,24 +44,21 @@ class PercentileColumns(Collected):
         ]
 
     def _add(self, kept: Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
-        assert isinstance(kept, _Ranked)
+        assert isinstance(kept, Ranked)
         place = self._places[at]
         kept.added[PLACE + place] = number
         if ident:
             kept.identified(ident, place)
-        between = bisect_left(kept.places, place)
-        kept.places.insert(between, place)
-        kept.numbers.insert(between, number)
+        kept.insert(place, number)
         return self._lists.of(self._chosen(kept))
 
     def _remove(self, kept: Group, now: Stretch, at: int, ident: bytes) -> Stretch:
-        assert isinstance(kept, _Ranked)
+        assert isinstance(kept, Ranked)
         place = kept.taken(ident)
         if place is None:
             return now
         kept.delete(PLACE + place)
-        between = bisect_left(kept.places, place)
-        del kept.places[between], kept.numbers[between]
+        kept.take_out(place)
         return self._lists.of(self._chosen(kept))
 
     def results(self, state: State) -> pa.Array:

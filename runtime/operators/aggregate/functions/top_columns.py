@@ -7,7 +7,6 @@ may stand behind it although others come before.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 
 from vsc.plan.types import DataType
 from vsc.runtime.operators.aggregate.functions.collected import PLACE
-from vsc.runtime.operators.aggregate.functions.collecting import Collected, Group, Stretch
+from vsc.runtime.operators.aggregate.functions.collecting import Collected, Group, Ranked, Stretch
 from vsc.runtime.operators.aggregate.functions.states import EntryRanges, Rows, State, valid
 from vsc.runtime.operators.aggregate.functions.top import Top
 from vsc.runtime.operators.columns.segments import Segments
@@ -27,14 +26,13 @@ from vsc.runtime.values import to_values
 __all__ = ["CollectTopColumns"]
 
 
-class _Rows(Group):
-    """The first rows of a group: their `places`, in order, and the numbers of their values. `rest`: those not read."""
+class _Rows(Ranked):
+    """The first rows of a group. `rest`: those not read."""
 
-    __slots__ = ("numbers", "rest")
+    __slots__ = ("rest",)
 
     def __init__(self, ranges: EntryRanges, group: int) -> None:
         super().__init__(ranges, group)
-        self.numbers: list[int] = []
         self.rest: Iterator[tuple[bytes, bytes]] | None = None
         if ranges.stored[group]:
             start = ranges.prefixes[group] + PLACE
@@ -99,14 +97,12 @@ class CollectTopColumns(Collected):
     def _add(self, kept: Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
         assert isinstance(kept, _Rows)
         place, places, count = self._places[at], kept.places, self._top.count
-        between = bisect_left(places, place)
-        if not self._table and between == count:
+        if not self._table and len(places) == count and place > places[-1]:
             return now
         kept.added[PLACE + place] = number
         if self._table:
             kept.identified(ident, place)
-        places.insert(between, place)
-        kept.numbers.insert(between, number)
+        between = kept.insert(place, number)
         if not self._table and len(places) > count:
             kept.delete(PLACE + places.pop())
             kept.numbers.pop()
@@ -118,8 +114,7 @@ class CollectTopColumns(Collected):
         if place is None:
             return now
         kept.delete(PLACE + place)
-        between = bisect_left(kept.places, place)
-        if between == len(kept.places) or kept.places[between] != place:
-            return now  # a row that has not been read
-        del kept.places[between], kept.numbers[between]
-        return self._lists.of(kept.numbers[: self._top.count]) if between < self._top.count else now
+        between = kept.take_out(place)
+        if between is None or between >= self._top.count:  # it has not been read, or is not among the first
+            return now
+        return self._lists.of(kept.numbers[: self._top.count])
