@@ -13,6 +13,8 @@ from vsc.plan.zones import is_region
 
 __all__ = ["zone_finding"]
 
+_LONGEST_ABBREVIATION = 4
+
 
 def zone_finding(code: str, name: str, span: Span) -> Finding | None:
     """What is wrong with the text at `span` as a time zone; None if it is one, or this machine cannot tell."""
@@ -27,11 +29,21 @@ def zone_finding(code: str, name: str, span: Span) -> Finding | None:
     known = available_timezones()
     if not known:
         return None
-    near = nearest(name, known) or _city(name, known)
+    near = _nearest(name, known)
     action = f"write '{near}'" if near is not None else "write an IANA name, such as 'Europe/Berlin' or 'UTC'"
-    meant = misspelt(name, known)
+    meant = misspelt(name, known) if near is not None else None
     fix = None if meant is None else Fix(span, f"'{meant}'")
     return Finding(code, span, f"there is no time zone '{name}'", (), action, fix)
+
+
+def _nearest(name: str, known: set[str]) -> str | None:
+    """The zone that `name` most likely means. Nothing is near to an abbreviation, or to a distance from UTC.
+
+    ``PST`` is not ``EST``, and ``GMT+1`` not ``Etc/GMT+1``, which is west of Greenwich.
+    """
+    if len(name) <= _LONGEST_ABBREVIATION or not name.replace("/", "").replace("_", "").replace(" ", "").isalpha():
+        return next((zone for zone in known if zone.lower() == name.lower()), None)
+    return nearest(name, known) or _city(name, known)
 
 
 def _city(name: str, known: set[str]) -> str | None:

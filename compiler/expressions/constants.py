@@ -126,6 +126,8 @@ class Outcomes:
             return Always.FAILS
         if function == "element_at" and isinstance(args[0].type, ArrayType) and number == 0:
             return Always.FAILS
+        if function == "slice" and _is_no_part(*outcomes[1:]):
+            return Always.FAILS
         if function in ("to_date", "to_timestamp") and len(args) == 1 and isinstance(last, Known):
             return _cast(last.value, call.type)
         return _calculated(function, outcomes, call.type)
@@ -136,6 +138,13 @@ def _literal(value: Value, type: DataType) -> Outcome:
         return Known(Decimal(str(value)))
     is_plain = type in (BOOLEAN, DOUBLE, FLOAT, TINYINT, SMALLINT, INT, BIGINT) or isinstance(value, str)
     return Known(value) if is_plain and value is not None else None
+
+
+def _is_no_part(start: Outcome, length: Outcome) -> bool:
+    """Whether `slice` fails on every array."""
+    return (isinstance(start, Known) and start.value == 0) or (
+        isinstance(length, Known) and isinstance(length.value, int) and length.value < 0
+    )
 
 
 def _calculated(function: str, found: list[Outcome], type: DataType) -> Outcome:

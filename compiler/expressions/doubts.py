@@ -77,7 +77,7 @@ class Doubts:
             if self._outcomes.of(part) is Always.FAILS and not any(self._outcomes.of(a) is Always.FAILS for a in args):
                 yield _failure(expr, part, spans)
                 return
-            waiting.extend(args)
+            waiting.extend(reversed(args))
 
     def _null(self, expr: syntax.Expression, plan: Expr, nulls: Sequence[syntax.Expression]) -> Iterator[Finding]:
         if nulls:
@@ -186,6 +186,9 @@ def _failure(expr: syntax.Expression, part: Expr, spans: Mapping[int, Span]) -> 
         case Call("divide" | "modulo"):
             help = "divide by something else; `try_divide(x, y)` is null where `y` is 0"
             return Finding("VSC333", expr.span, "a division by zero: this always fails", (), help)
+        case Call("slice"):
+            help = "1 is the first element, -1 the last; the length is at least 0"
+            return Finding("VSC333", expr.span, "no array has this part: this always fails", (), help)
         case Call("element" | "element_at", args) if isinstance(args[0].type, ArrayType):
             help = "`[0]` is the first element, `element_at(x, -1)` the last"
             return Finding("VSC333", expr.span, "no array has this element: this always fails", (), help)

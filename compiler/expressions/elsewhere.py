@@ -1,13 +1,14 @@
 """What to write instead of a function of Spark SQL, Flink SQL, ksqlDB or PostgreSQL that the language does not have.
 
-A similar name of another system's function is never suggested for it: ``ilike`` is not ``like``, ``to_unix_timestamp``
-is not ``to_timestamp``.
+A similar name of another system's function is never suggested for it: ``ilike`` is not ``like``, ``to_unixtime`` is not
+``from_unixtime``.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
+from vsc.compiler.diagnostics.durations import iso_duration
 from vsc.compiler.diagnostics.suggest import misspelt, nearest
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
 
@@ -38,6 +39,12 @@ _NO_POSITION = "no function gives the position of a text in another: `contains(t
 _PATTERN = "write `regexp_extract(text, 'a(.)')`, which gives what the group matches first"
 _NO_TEXT = "nothing replaces it: `substring`, `concat`, `replace`, `upper`, `lower` and `trim` build texts"
 _NO_MATHS = "nothing replaces it: numbers have `+ - * / %`, `abs`, `round`, `floor` and `ceil`"
+_ANY = "write `exists(a, e -> e > 1)`"
+_ALL = "write `forall(a, e -> e > 1)`"
+_KEPT = "write `filter(a, e -> e > 1)`, which keeps the elements that the condition holds for"
+_MAPPED = "write `transform(a, e -> e + 1)`"
+_KAFKA = "declare a column for it: the options of `kafka` say what it reads"
+_OVERFLOW = "write the operator, and cast to a larger type before it: `cast(x as decimal(38, 2))`"
 _FORMAT = "write `date_format(x, 'yyyy-MM-dd HH:mm')`"
 _ZONES = "write `from_utc_timestamp(x, 'Europe/Berlin')`: what clocks show there"
 _NO_NAME = "no function gives the name of a day or a month: write `dayofweek(x)` or `date_format(x, 'MMM')`"
@@ -69,7 +76,7 @@ _ADD = "write `x + 1 day` for a timestamp, `date_add(x, 1)` for a date"
 _SETS = "write an aggregate for each set of groups"
 
 _HELPS = (
-    ("now current_timestamp current_date current_time localtimestamp localtime unix_timestamp getdate sysdate "
+    ("now current_timestamp current_date current_time localtimestamp localtime getdate sysdate "
      "systimestamp proctime rowtime curdate", _EVENT_TIME),
     ("instr position locate strpos charindex find_in_set index_of indexof", _NO_POSITION),
     ("regexp_extract_all regexp_substr regexp_count regexp_instr", _PATTERN),
@@ -78,14 +85,21 @@ _HELPS = (
     ("pow power sqrt cbrt exp ln log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh cot pi e degrees "
      "radians factorial rint bround bin width_bucket geo_distance", _NO_MATHS),
     ("to_char strftime format_datetime format_date format_timestamp formatdatetime timestamptostring datetostring "
-     "time_format", _FORMAT),
+     "time_format to_iso8601", _FORMAT),
     ("dayname monthname", _NO_NAME),
     ("convert_timezone convert_tz timezone at_timezone with_timezone", _ZONES),
     ("make_interval", "write a duration: `x + 30 days`"),
     ("add_months months_between last_day next_day months years", _NO_MONTHS),
     ("array_max array_min array_position array_union "
-     "array_intersect array_except array_remove arrays_zip arrays_overlap aggregate "
-     "reduce zip_with sequence generate_series array_append array_prepend array_concat any all", _NO_ARRAY),
+     "array_intersect array_except arrays_zip arrays_overlap aggregate "
+     "reduce zip_with sequence generate_series array_append array_prepend array_concat", _NO_ARRAY),
+    ("any_match array_any list_any", _ANY),
+    ("any", f"{_ANY}; in an aggregate, `bool_or(condition)`"),
+    ("all_match array_all list_all", _ALL),
+    ("all", f"{_ALL}; in an aggregate, `bool_and(condition)`"),
+    ("none_match", "write `not exists(a, e -> e > 1)`"),
+    ("array_remove array_filter list_filter array_compact", _KEPT),
+    ("list_transform array_transform list_apply array_apply array_map", _MAPPED),
     ("map_from_arrays map_from_entries map_concat map_filter str_to_map split_to_map "
      "as_map map_contains_key map create_map", _NO_MAP),
     ("rand random randn uuid gen_random_uuid monotonically_increasing_id shuffle", _NO_CHANCE),
@@ -105,7 +119,7 @@ _HELPS = (
     ("explode explode_outer posexplode unnest inline inline_outer stack flatten lateral", _EXPLODE),
     ("string_agg listagg group_concat wm_concat array_to_string", _JOINED),
     ("date_part datepart extract", _PART),
-    ("convert safe_cast cast_to to_varchar to_string str tostring", _CAST),
+    ("convert try_convert safe_cast cast_to to_varchar to_string str tostring", _CAST),
     ("to_number to_decimal to_int to_integer to_double parse_int parse_float try_to_number tonumber toint", _NUMBER),
     ("timestampdiff timediff timestamp_diff datetime_diff", _DIFFERENCE),
     ("dateadd timestampadd date_sub_interval timestamp_add datetime_add adddate", _ADD),
@@ -122,7 +136,15 @@ _HELPS = (
      "write `to_timestamp(text, 'yyyy-MM-dd HH:mm:ss')`"),
     ("parse_date stringtodate", "write `to_date(text, 'yyyy-MM-dd')`"),
     ("epoch_ms epoch_millis to_millis", "write `unix_millis(x)`, or `timestamp_millis(x)` the other way round"),
-    ("epoch to_epoch epoch_seconds", "write `unix_seconds(x)`"),
+    ("epoch to_epoch epoch_seconds to_unixtime tounixtime unixtime to_unix_seconds", "write `unix_seconds(x)`"),
+    ("isnan is_nan", "write `x = cast('NaN' as double)`: NaN is equal to itself"),
+    ("try_add try_subtract try_multiply try_mod try_sum try_avg", _OVERFLOW),
+    ("json_array_length", "write `size(from_json(text, 'array<string>'))`"),
+    ("json_object_keys json_keys", "write `map_keys(from_json(text, 'map<string, string>'))`"),
+    ("substring_index", "write `split(x, ',')[0]` for what stands before the first one"),
+    ("as_value", "give the column a second name: `k as name`"),
+    ("lit col column", "write the value or the column itself"),
+    ("typeof pg_typeof", "nothing replaces it: `vsc compile FILE --emit topology` shows every type"),
     ("hash murmur_hash murmur3_hash farm_fingerprint", "write `xxhash64(x)`, which gives other numbers"),
     ("days hours try_make_timestamp time_trunc try_to_time sum0", "`vsc explain VSC112` lists the functions"),
     ("left", "write `substring(x, 1, n)`"),
@@ -147,18 +169,19 @@ _HELPS = (
     ("week weekofyear isoweek week_of_year", "write `date_trunc('week', x)`: the start of its week"),
     ("weekday isodow day_of_week", "write `dayofweek(x)`: 1 is Sunday"),
     ("to_date_time todate to_datetime str_to_date date_parse", "write `to_timestamp(text, 'yyyy-MM-dd')`"),
-    ("make_date date_from_parts", "write `to_date(text, 'yyyy-MM-dd')`"),
+    ("make_date date_from_parts datefromparts", "write `to_date(text, 'yyyy-MM-dd')`"),
     ("make_timestamp timestamp_from_parts", "write `to_timestamp(text, 'yyyy-MM-dd')`"),
     ("to_timestamp_ltz to_timestamp_ntz to_timestamp_tz",
      "write `to_timestamp(text)`, or `timestamp_millis(x)` for a number"),
     ("timestamp_micros", "write `timestamp_millis(cast(x / 1000 as bigint))`"),
     ("unix_micros", "write `unix_millis(x) * 1000`"),
     ("unix_date", "write `datediff(x, to_date('1970-01-01'))`"),
+    ("unix_timestamp", "write `unix_seconds(x)` for a timestamp, `unix_seconds(event_time())` for now"),
     ("to_unix_timestamp", "write `unix_seconds(x)` for a timestamp, `unix_seconds(to_timestamp(x))` for a text"),
     ("sha224 sha256 sha384 sha512", "write `sha2(x, 256)`"),
     ("named_struct struct_pack", "write `struct(x as a, y as b)`"),
     ("get try_element_at nth", "write `a[i]`, from 0, or `element_at(a, i)`, from 1"),
-    ("headers rowkey rowpartition rowoffset", "declare a column for it: the options of `kafka` say what it reads"),
+    ("headers rowkey rowpartition rowoffset", _KAFKA),
     ("from_csv to_csv from_xml to_xml from_protobuf from_avro",
      "nothing replaces it: the `format` of a source reads rows"),
     ("current_user session_user user database current_database version",
@@ -187,6 +210,9 @@ def instead_of(name: str) -> tuple[str, str | None]:
     return f"did you mean `{similar}`?", misspelt(name, known)
 
 
-def instead_of_column(name: str) -> str | None:
-    """The help for `name`, which is not a column but means a time in other systems."""
-    return _EVENT_TIME if _helps().get(name.lower()) is _EVENT_TIME else None
+def instead_of_column(name: str, near: str | None) -> str | None:
+    """The help for `name`, which is not a column: what it means in other systems; `near` names a similar column."""
+    help, duration = _helps().get(name.lower()), iso_duration(name)
+    if help is _EVENT_TIME or (near is None and help is _KAFKA):
+        return help
+    return near or (None if duration is None else f"write `{duration}`")

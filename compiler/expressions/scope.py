@@ -192,8 +192,7 @@ class Scope:
         if not rest:
             from vsc.compiler.expressions.elsewhere import instead_of_column  # only for a text with mistakes
 
-            near = _suggestion(name.text, columns)
-            help = instead_of_column(name.text) or near or _columns_of(self.inputs)
+            help = instead_of_column(name.text, _suggestion(name.text, columns)) or _columns_of(self.inputs)
             message, fix = f"there is no column `{name.text}`", renamed(name.span, name.text, columns)
             return refuse("VSC110", name.span, message, help, fix)
         names = [*(i.name for i in self.inputs), *columns]

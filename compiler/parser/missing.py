@@ -99,7 +99,7 @@ def _clause_follows(place: WrongPlace) -> bool:
         return place.word_at(place.index + 1) == "when"
     following = place.word_at(place.index + 1)
     if place.word in ("select", "emit"):
-        return following != "="
+        return following != "=" and not (in_columns(place) and is_type_name(following))
     return place.word in ("key", "timestamp", "materialize") and following != "=" and not is_type_name(following)
 
 

@@ -220,12 +220,22 @@ def _other_dialect(place: WrongPlace) -> Explanation | None:
     elif place.name == "SEMICOLON" and place.expected == ["LPAR"]:
         fact = f"the options of `{place.word_at(place.index - 1)}` are missing"
         help = f"write `{place.word_at(place.index - 1)} ()`"
-    elif place.name == "STRING" and place.word_at(place.index - 1) in ("date", "timestamp", "interval"):
-        fact = f"there are no literals that begin with `{place.word_at(place.index - 1)}`"
-        help = f"write `cast({place.word} as date)`, or `to_timestamp({place.word})`"
+    elif place.word == "=" and place.before == "NOT":
+        fact, help = "a comparison has no `not`", "write `<>`"
     else:
         return None
     return _unexpected(place, help, _edit(place), fact)
+
+
+def _typed_literal(place: WrongPlace) -> Explanation | None:
+    """``date '2026-01-01'``. Behind the items of a map, `timestamp` begins a clause, which then ends too late."""
+    clause = place.name in ("AS", "COMMA") and place.before == "STRING"
+    index = place.index - clause
+    kind, literal = place.word_at(index - 1).lower(), place.word_at(index)
+    if (kind != "timestamp" and (clause or kind != "date")) or not re.match("'[0-9]", literal):
+        return None
+    fact = f"there are no literals that begin with `{kind}`"
+    return Finding("VSC005", place.tokens.span(index), fact, (), f"write `cast({literal} as {kind})`"), None
 
 
 def _member(place: WrongPlace) -> Explanation:
@@ -307,6 +317,7 @@ _MISTAKES: tuple[Callable[[WrongPlace], Explanation | None], ...] = (
     incomplete,
     wrong_statement,
     bracket,
+    _typed_literal,
     comma,
     wrong_source,
     wrong_options,

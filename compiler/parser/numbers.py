@@ -1,10 +1,10 @@
-"""Numbers and durations as other languages write them, with what to write here."""
+"""Numbers and units of time as other languages write them, with what to write here."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["SPELLINGS", "iso_duration", "runs_into"]
+__all__ = ["SPELLINGS", "runs_into"]
 
 SPELLINGS = {
     **dict.fromkeys(("msec", "msecs", "millis"), "ms"),
@@ -14,19 +14,6 @@ SPELLINGS = {
 }
 """Units of time in other languages, with the words for them."""
 _POWERS = {"k": 3, "kb": 3, "m": 6, "mb": 6, "g": 9, "gb": 9, "b": 9, "bn": 9}
-
-
-_ISO = re.compile(r"P(?:([0-9]+)W)?(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)S)?)?", re.IGNORECASE)
-
-
-def iso_duration(text: str) -> str | None:
-    """A duration in the form of ISO 8601 (``PT5M``) as the language writes it; None if it is none."""
-    match = _ISO.fullmatch(text)
-    if match is None or not any(match.groups()):
-        return None
-    weeks, days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    parts = ((weeks * 7 + days, "day"), (hours, "hour"), (minutes, "minute"), (seconds, "second"))
-    return " ".join(f"{number} {unit}{'' if number == 1 else 's'}" for number, unit in parts if number) or "0 ms"
 
 
 def runs_into(number: str, rest: str) -> tuple[str, str, str | None]:

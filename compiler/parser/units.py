@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vsc.compiler.diagnostics.durations import iso_duration
 from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.diagnostics.suggest import misspelt, nearest
 from vsc.compiler.parser.lexer import UNITS
@@ -42,8 +43,9 @@ def duration_mistake(place: WrongPlace) -> Explanation | None:
         return place.finding("VSC004", f"`{place.word}` lacks a unit of time", help), None
     if place.name in ("DECIMAL", "DOUBLE") and following in UNITS:
         return _fraction(place, index), None
-    if place.name == "STRING" and place.word.strip("'")[:1].isdigit():
-        written = place.word.strip("'")
+    text = place.word.strip("'")
+    if place.name == "STRING" and (text[:1].isdigit() or iso_duration(text)):
+        written = iso_duration(text) or text
         help = f"write `{written}`, without quotes"
         return place.finding("VSC004", "a duration is not a string", help, new=_sure_duration(written)), None
     if place.name == "MINUS" and "INTEGER" not in place.expected:

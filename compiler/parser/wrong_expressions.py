@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from vsc.compiler.diagnostics.durations import iso_duration
 from vsc.compiler.diagnostics.wording import HARD_WORDS, code
-from vsc.compiler.parser.numbers import iso_duration
 from vsc.compiler.parser.place import Explanation, WrongPlace
 from vsc.compiler.parser.surroundings import body, open_bracket, phrase, say, sql, text, wrong
 from vsc.compiler.parser.wording import found
@@ -244,7 +244,7 @@ def _operator(place: WrongPlace) -> Explanation | None:
         return sql(
             place,
             "there is no `within group`",
-            "write `min_by`, `max_by` or `collect_list`, which go by event time",
+            "write `approx_percentile(x, 0.5)` for a percentile, `collect_list(x)` for a list by event time",
         )
     return None
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from vsc.compiler.diagnostics.durations import iso_duration
 from vsc.compiler.diagnostics.wording import code
-from vsc.compiler.parser.numbers import iso_duration
 from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
 from vsc.compiler.parser.surroundings import body, open_bracket, say, wrong
 from vsc.compiler.source import Span

@@ -15,6 +15,7 @@ from vsc.plan.settings import problems
 __all__ = ["wrong_values"]
 
 _TEXT_FORMATS = ("json", "csv")
+_TEMPLATE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 _PROVIDED = re.compile(r"\$\{[^}]*:[^}]*\}")
 
 
@@ -39,11 +40,16 @@ def _impossible(clause: syntax.ConnectorClause, role: Role, own: Values, spark: 
 
 
 def _unfinished(clause: syntax.ConnectorClause) -> Iterator[Finding]:
-    """``${`` that begins no variable. Kafka's options may have ``${provider:path:key}``, which is Kafka's own."""
+    """``${`` that begins no variable, and ``{{ x }}``. Kafka's options may have ``${provider:path:key}``, its own."""
     for option in clause.options:
         text = option.value.value if isinstance(option.value, syntax.Literal) else None
         if not isinstance(text, str):
             continue
+        if (template := _TEMPLATE.search(text)) is not None:
+            yield Finding(
+                "VSC505", option.value.span, f"`{template[0]}` is not a variable here", (),
+                f"write `${{{template[1]}}}`, and run with `--var {template[1]}=...`",
+            )  # fmt: skip
         rest = VARIABLE.sub("", text)
         if "${" in rest and not (option.quoted and _PROVIDED.search(rest)):
             yield Finding(

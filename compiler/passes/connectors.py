@@ -26,6 +26,16 @@ __all__ = ["Connectors", "check_connectors", "connector_kinds", "connector_optio
 
 _CODES = OptionCodes(unknown="VSC503", value="VSC505", twice="VSC506", variables=True)
 _DAY = 86_400_000
+_ELSEWHERE = {
+    **dict.fromkeys(("postgres", "postgresql", "pg", "database", "db"), "jdbc"),
+    **dict.fromkeys(("filesystem", "folder", "parquet", "json", "csv", "orc", "debezium", "s3", "hdfs"), "files"),
+    **dict.fromkeys(("stdout", "print", "terminal"), "console"),
+    **dict.fromkeys(("blackhole", "discard", "none"), "noop"),
+    **dict.fromkeys(("datagen", "faker", "sequence"), "rate"),
+    **dict.fromkeys(("redpanda", "confluent"), "kafka"),
+    "deltalake": "delta",
+}
+"""What other systems call connectors."""
 
 
 @record
@@ -114,7 +124,9 @@ def _wrong_kind(name: syntax.Name, role: Role) -> Finding:
     if name.text in FACTS:
         other = "written" if role == "source" else "read"
         return Finding("VSC502", name.span, f"`{name.text}` can only be {other}", (), f"use one of {listed}")
-    near = nearest(name.text, usable)
+    near = nearest(name.text, usable) or next(
+        (own for own in (_ELSEWHERE.get(name.text.lower()),) if own in usable), None
+    )
     action = f"write `{near}`" if near is not None else f"use one of {listed}"
     fix = renamed(name.span, name.text, usable)
     return Finding("VSC501", name.span, f"there is no connector `{name.text}`", (), action, fix)
@@ -122,11 +134,13 @@ def _wrong_kind(name: syntax.Name, role: Role) -> Finding:
 
 def _missing(clause: syntax.ConnectorClause, facts: ConnectorFacts, own: tuple[syntax.Option, ...]) -> list[Finding]:
     kind, given = facts.kind, {option.name.text: option for option in own}
+    meant = {facts.own_names.get(option.name.text.lower()) for option in clause.options if option.quoted}
     wrong = [
         Finding("VSC504", clause.span, f"`{kind}` needs the option `{name}`", (), to_add(name, facts.options[name]))
         for name in lacking(facts.required, own, facts.options)
+        if name not in meant
     ]
-    if not facts.either or not given.keys() <= facts.options.keys():
+    if not facts.either or not given.keys() <= facts.options.keys() or meant & {*facts.either}:
         return wrong
     there = [name for name in facts.either if name in given]
     either = " or ".join(f"`{name}`" for name in facts.either)

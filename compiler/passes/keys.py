@@ -17,7 +17,7 @@ from vsc.compiler.passes.columns import equal_names, key_type_problem
 from vsc.compiler.source import SourceFile, Span
 from vsc.plan import Column, Item, Schema
 from vsc.plan.expressions import Column as ColumnExpr
-from vsc.plan.expressions import Expr
+from vsc.plan.expressions import Expr, Literal
 from vsc.plan.record import record
 from vsc.plan.words import article
 
@@ -153,6 +153,13 @@ def join_on(source: SourceFile, join: syntax.Join, right: Schema, scope: Scope) 
     return JoinKey(tuple(columns), tuple(items), complete), findings
 
 
+def _named(key: Expr, source: SourceFile, part: syntax.KeyItem) -> str:
+    """The help for a key column without a name."""
+    if isinstance(key, Literal):
+        return "write the column itself: a number does not stand for an item"
+    return f"write {code(f'{source.slice(part.span)} as NAME')}"
+
+
 def new_key(
     source: SourceFile, parts: Sequence[syntax.KeyItem], scope: Scope
 ) -> tuple[tuple[Item, ...], list[Finding]]:
@@ -167,8 +174,7 @@ def new_key(
         name = part.alias.text if part.alias is not None else _plain_name(typed.expr)
         if name is None:
             findings.append(
-                Finding("VSC207", part.span, "this key column has no name", (),
-                        f"write {code(f'{source.slice(part.span)} as NAME')}")
+                Finding("VSC207", part.span, "this key column has no name", (), _named(typed.expr, source, part))
             )  # fmt: skip
         elif (problem := key_type_problem(typed.expr.type)) is not None:
             findings.append(

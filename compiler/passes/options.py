@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from vsc.compiler import syntax
+from vsc.compiler.diagnostics.durations import iso_duration
 from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.diagnostics.suggest import misspelt, nearest, renamed
 from vsc.plan.connectors.facts import OptionSpec
@@ -32,6 +33,17 @@ _UNQUOTED = {
     "columns": re.compile("(?!)"),
 }
 """What a value looks like that only has quotes too many, by the type of its option."""
+
+
+_ELSEWHERE = {
+    **dict.fromkeys(("location", "dir", "directory", "folder", "file", "uri"), "path"),
+    **dict.fromkeys(("brokers", "servers", "bootstrap", "hosts"), "bootstrap_servers"),
+    **dict.fromkeys(("kafka_topic", "subscribe", "stream"), "topic"),
+    **dict.fromkeys(("value_format", "type"), "format"),
+    **dict.fromkeys(("dbtable", "table_name", "relation"), "table"),
+    "partitioned_by": "partition_by",
+}
+"""What other systems call options."""
 
 
 @record
@@ -102,7 +114,7 @@ def too_long(duration: syntax.Duration | syntax.Variable, code: str) -> Finding 
 
 def _unknown(option: syntax.Option, specs: Mapping[str, OptionSpec], owner: str, code: str) -> Finding:
     name = option.name.text
-    near = nearest(name, specs)
+    near = nearest(name, specs) or next((own for own in (_ELSEWHERE.get(name.lower()),) if own in specs), None)
     known = ", ".join(f"`{spec}`" for spec in specs)
     action = f"write `{near}`" if near is not None else f"use one of {known}" if known else "remove it"
     fix = None if option.quoted else renamed(option.name.span, name, specs)
@@ -161,6 +173,8 @@ def _not_a(option: syntax.Option, spec: OptionSpec, code: str) -> Finding:
     value = option.value.value if isinstance(option.value, syntax.Literal) else None
     if isinstance(value, str) and spec.type == "columns" and _COLUMNS.fullmatch(value):
         help, fix = f"write `({value})`, without quotes", Fix(option.value.span, f"({value})")
+    elif isinstance(value, str) and spec.type.startswith("duration") and (duration := iso_duration(value)) is not None:
+        help, fix = f"write `{duration}`, without quotes", Fix(option.value.span, duration)
     elif isinstance(value, str) and _UNQUOTED.get(spec.type, _DURATION).fullmatch(value):
         help, fix = f"write `{value}`, without quotes", Fix(option.value.span, value)
     else:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -195,6 +196,31 @@ def test_a_sink_where_nobody_may_write_is_told_without_spark(
     monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=flags.get(path, 0)))
     assert main(run) == 1
     assert capsys.readouterr().err == f"{place}{folder} is on a read-only file system\n{help}"
+
+
+def test_a_sink_folder_that_is_not_empty_is_told_without_spark(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vsc.runtime.spark.query.launch.launched", None)
+    sink = "files (path = 'out', format = 'json'{append})"
+    (folder / "out.vdsl").write_text(SOURCE.format(source=FILES, sink=sink.format(append="")))
+    (folder / "in" / "0.json").write_text("{}\n")
+    for name in ("_temporary/0.json", "day=1/.0.json.crc", "day=2/0.json"):
+        (folder / "out" / name).parent.mkdir(parents=True)
+        (folder / "out" / name).touch()
+    run = ["run", "out.vdsl", "--checkpoint", "ck", "--var", "in=in"]
+    assert main(run) == 1
+    message = "error[VSC906]: the sink of 's' (line 2): out holds day=2/0.json, which this checkpoint did not write\n"
+    help = " = help: give another path, remove the files, or add append = true\n"
+    assert capsys.readouterr().err == message + help
+    assert not (folder / "ck").exists()
+    doctor = ["doctor", *run[1:]]
+    assert main(doctor) == 1
+    assert "out holds day=2/0.json, which this checkpoint did not write" in capsys.readouterr().out
+    (folder / "out.vdsl").write_text(SOURCE.format(source=FILES, sink=sink.format(append=", append = true")))
+    monkeypatch.setattr("vsc.runtime.spark.query.launch.launched", Mock(side_effect=CheckpointError("Spark", "starts")))
+    assert main(run) == 1
+    assert capsys.readouterr().err == "error[VSC904]: Spark\n = help: starts\n"
 
 
 def test_a_plan_is_known_by_its_text_whatever_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

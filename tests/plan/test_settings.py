@@ -67,3 +67,15 @@ def test_a_sink_is_refused(kind: str, own: dict[str, str], spark: dict[str, str]
 )
 def test_others_are_not(kind: str, own: Values, spark: Values) -> None:
     assert list(problems(kind, "source", own, spark)) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "help"),
+    [
+        ({}, "write `bootstrap_servers = ...`, without quotes around the name"),
+        ({"bootstrap_servers": "b:1"}, "remove 'kafka.bootstrap.servers'"),
+    ],
+)
+def test_an_option_that_vsc_names_itself_is_not_removed_where_it_is_the_only_one(own: Values, help: str) -> None:
+    found = list(problems("kafka", "source", {"topic": "t", "format": "json", **own}, {"kafka.bootstrap.servers": "b"}))
+    assert [one.help for one in found] == [help]

@@ -60,7 +60,7 @@ class RunChecks:
             if self.checkpoint is not None:
                 check, fresh = asked("checkpoint", partial(self._checkpoint, self.checkpoint, plan, self.file))
                 yield check
-        systems = [] if resolved is None else list(self._systems(resolved, fresh is not False))
+        systems = [] if resolved is None else list(self._systems(resolved, fresh))
         yield from (check for check in systems if check.fix is not None)
         check, settings = asked("connector jars", partial(self._settings, plan))
         yield check
@@ -94,8 +94,8 @@ class RunChecks:
         fresh = check_checkpoint(path, plan, file, self.options.default_is_local)
         return f"{path}, on a file system that Spark is asked for" if fresh is None else found_text(path, fresh), fresh
 
-    def _systems(self, resolved: Plan, fresh: bool) -> Iterator[Check]:
-        """A check of each source and each sink: what it says without Spark."""
+    def _systems(self, resolved: Plan, fresh: bool | None) -> Iterator[Check]:
+        """A check of each source and each sink: what it says without Spark; `fresh`: None if nobody knows."""
         from vsc.runtime.spark.connectors.registry import check_sink, check_source, reach_sink, reach_source
 
         local = self.options.default_is_local
@@ -103,7 +103,7 @@ class RunChecks:
 
             def source(node: Node = node) -> str:
                 check_source(node, local)
-                if fresh:
+                if fresh is not False:
                     reach_source(node)
                 return node.source.connector.kind
 
@@ -112,7 +112,7 @@ class RunChecks:
 
             def into(sink: Sink = sink) -> str:
                 check_sink(sink)
-                reach_sink(resolved, sink, local)
+                reach_sink(resolved, sink, bool(fresh), local)
                 return sink.connector.kind
 
             yield tried(sink_name(sink), into)

@@ -66,7 +66,8 @@ def _name(facts: ConnectorFacts, role: Role, name: str, options: Values) -> Wron
     if lower in _RUNS:
         return f"'{name}' is given to a run: {_RUNS[lower]}", f"remove '{name}'"
     if (own := facts.own_names.get(lower)) is not None:
-        return f"'{name}' is given by `{own}`", f"remove '{name}'"
+        help = f"remove '{name}'" if own in options else f"write `{own} = ...`, without quotes around the name"
+        return f"'{name}' is given by `{own}`", help
     return facts.wrong_name(role, name, options)
 
 
@@ -77,7 +78,7 @@ def _value(facts: ConnectorFacts, name: str, value: str) -> Wrong:
         return None
     if lower in _NUMBERS - facts.sizes:
         if not (value.isdecimal() and int(value) > 0):
-            return f"'{name}' is a whole number of at least 1, not '{value}'", "write a larger number"
+            return f"'{name}' is a whole number of at least 1, not '{value}'", "write one, such as '10'"
     elif lower in _FLAGS | facts.flags and value.lower() not in ("true", "false"):
         return f"'{name}' is true or false, not '{value}'", "write 'true' or 'false'"
     return facts.wrong_word(name, value)

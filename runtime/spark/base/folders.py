@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["free_bytes", "missing", "remove_empty", "spark_local", "unwritable"]
+__all__ = ["data_files", "free_bytes", "missing", "remove_empty", "spark_local", "unwritable"]
 
 
 def unwritable(path: str) -> str | None:
@@ -21,6 +22,17 @@ def unwritable(path: str) -> str | None:
     if not os.access(place, os.W_OK | os.X_OK):
         return f"there is no permission to write to {place}"
     return None
+
+
+def data_files(path: str) -> Iterator[str]:
+    """The relative paths of the files below the folder, those of Spark and vsc for themselves left out, as found."""
+    for folder, inner, names in os.walk(path):
+        inner[:] = sorted(name for name in inner if not name.startswith(("_", ".")))
+        yield from (
+            os.path.relpath(os.path.join(folder, name), path)
+            for name in sorted(names)
+            if not name.startswith(("_", "."))
+        )
 
 
 def free_bytes(path: str) -> int:

@@ -231,8 +231,11 @@ class Connector:
         """Refuses, without Spark, what can be refused of a sink. SinkError."""
         raise SinkError(f"{options.place} writes to {self.kind}, which can only be read")
 
-    def reach_sink(self, sink: Sink, node: Node, default_local: bool) -> None:
-        """Refuses, without Spark, what is seen of a target by asking for it; changes nothing. VscRuntimeError."""
+    def reach_sink(self, sink: Sink, node: Node, fresh: bool, default_local: bool) -> None:
+        """Refuses, without Spark, what is seen of a target by asking for it; changes nothing. VscRuntimeError.
+
+        `fresh`: the checkpoint is new, and has written nothing.
+        """
 
     def folder(self, options: Options) -> str | None:
         """The folder that a sink writes files to."""

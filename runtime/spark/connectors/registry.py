@@ -88,7 +88,7 @@ def reach(resolved: Plan, fresh: bool, default_local: bool) -> None:
     for node in resolved.sources if fresh else ():
         reach_source(node)
     for sink in resolved.sinks:
-        reach_sink(resolved, sink, default_local)
+        reach_sink(resolved, sink, fresh, default_local)
 
 
 def reach_source(node: Node) -> None:
@@ -96,9 +96,9 @@ def reach_source(node: Node) -> None:
     connector_of(node.source.connector.kind).reach_source(node, Options.of_source(node))
 
 
-def reach_sink(resolved: Plan, sink: Sink, default_local: bool) -> None:
+def reach_sink(resolved: Plan, sink: Sink, fresh: bool, default_local: bool) -> None:
     """The same of one sink."""
-    connector_of(sink.connector.kind).reach_sink(sink, resolved.node(sink.node), default_local)
+    connector_of(sink.connector.kind).reach_sink(sink, resolved.node(sink.node), fresh, default_local)
 
 
 def look_at_sources(spark: SparkSession, resolved: Plan) -> None:

@@ -34,6 +34,7 @@ OTHERS = (
     "1 / 0", "1 % 0", "1.0 / 0", "1 / 0.5", "0 / 1", "2147483647 + 1", "2147483647 * 1", "-(-2147483648)",
     "1 - 2 - 3", "127 + 1", "try_divide(1, 0)", "try_divide(1, 2)", "array(1, 2)[-1]", "array(1, 2)[1]",
     "element_at(array(1), -1)", "to_date('x')", "to_date('2026-01-01')", "to_timestamp('2026-01-01')",
+    "slice(array(1), 0, 1)", "slice(array(1), 1, -1)", "slice(array(1), 5, 1)", "slice(array(1), -9, 0)",
     "to_timestamp('01/02/2026', 'dd/MM/yyyy')", "try_cast('x' as int)", "upper(cast(null as string))", "'a' || null",
     "null + 1", "cast('300' as tinyint) + 1", "9223372036854775807 + 1", "3000000000 * 3000000000",
     "year('2026-01-01')", "month('x')", "1 = 'x'", "1 = '1'", "length(null)", "concat('a', null)",

@@ -53,5 +53,8 @@ def test_a_function_of_another_system_is_not_a_misspelt_one() -> None:
     assert instead_of("CARDINALITY") == ("write `size(array or map)`", "size")
     assert instead_of("lenght") == ("did you mean `length`?", "length")
     assert instead_of("frobnicate") == ("`vsc explain VSC112` lists the functions", None)
-    assert instead_of_column("current_timestamp") == instead_of("now")[0]
-    assert instead_of_column("lpad") is None
+    assert instead_of_column("current_timestamp", "a column") == instead_of("now")[0]
+    assert instead_of_column("lpad", None) is None
+    assert instead_of_column("headers", None) == instead_of("headers")[0]
+    assert instead_of_column("headers", "did you mean `header`?") == "did you mean `header`?"
+    assert instead_of_column("PT5M", None) == "write `5 minutes`"

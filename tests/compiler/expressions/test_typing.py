@@ -106,6 +106,8 @@ def test_names_in_a_join() -> None:
         ("at + 1 day + n", ONE, "VSC220", "+", "cannot add timestamp and int", None),
         ("year(n)", ONE, "VSC221", "n", "takes a date here, not a value of type int", "year(date [, zone])"),
         ("hour(at, 'Europe/Berln')", ONE, "VSC225", "'Europe/Berln'", "no time zone 'Europe/Berln'", "'Europe/Berlin'"),
+        ("hour(at, 'PST')", ONE, "VSC225", "'PST'", "there is no time zone 'PST'", "write an IANA name"),
+        ("hour(at, 'utc')", ONE, "VSC225", "'utc'", "there is no time zone 'utc'", "write 'UTC'"),
         ("from_utc_timestamp(at, '+25:00')", ONE, "VSC225", "'+25:00'", "there is no time zone '+25:00'", "an IANA"),
         ("to_utc_timestamp(at, 'localtime')", ONE, "VSC225", "'localtime'", "there is no time zone", None),
         ("date_format(at, 'yyyy', 'berlin')", ONE, "VSC225", "'berlin'", "no time zone 'berlin'", "'Europe/Berlin'"),

@@ -25,13 +25,13 @@ from vsc.plan.types import STRING
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.operators.source.partition_folders import NO_VALUE
 from vsc.runtime.spark.base.ddl import quoted
-from vsc.runtime.spark.base.folders import unwritable
+from vsc.runtime.spark.base.folders import data_files, unwritable
 from vsc.runtime.spark.base.hadoop import Files, file_errors_as, first_line, is_local, local_path
 from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
 from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, orc_files, parquet_files
-from vsc.runtime.spark.connectors.files.epoch_files import MARK, EpochFiles
+from vsc.runtime.spark.connectors.files.epoch_files import MARK, EpochFiles, foreign
 from vsc.runtime.spark.connectors.files.missing_columns import look_at_columns
 from vsc.runtime.spark.connectors.files.rewriting import Rewriting
 from vsc.runtime.spark.connectors.files.small_files import FEWEST, PublishedFile
@@ -141,13 +141,17 @@ class FilesConnector(Connector):
             )
         refuse(options, "sink", SinkError)
 
-    def reach_sink(self, sink: Sink, node: Node, default_local: bool) -> None:
-        """Refuses a local folder that cannot be written."""
+    def reach_sink(self, sink: Sink, node: Node, fresh: bool, default_local: bool) -> None:
+        """Refuses a local folder that cannot be written, or that holds files which are not the sink's."""
         options = Options.of_sink(sink)
         path = options.text("path")
-        problem = unwritable(local_path(path)) if is_local(path, default_local) else None
-        if problem is not None:
+        if not is_local(path, default_local):
+            return
+        if (problem := unwritable(local_path(path))) is not None:
             raise SinkError(f"{options.place}: {path!r} cannot be written: {problem}", "give a folder that can")
+        there = data_files(local_path(path)) if fresh and not options.flag("append") else iter(())
+        if (name := next(there, None)) is not None:
+            raise foreign(options.place, path, name)
 
     def folder(self, options: Options) -> str | None:
         """The path."""

@@ -34,7 +34,7 @@ from vsc.runtime.spark.connectors.files.merges import Merges, Rewriter
 from vsc.runtime.spark.connectors.files.small_files import PublishedFile, runs
 from vsc.runtime.spark.exchange.tally import Tally
 
-__all__ = ["MARK", "EpochFiles"]
+__all__ = ["MARK", "EpochFiles", "foreign"]
 
 LIST_FORMAT = 1
 MARK = 16
@@ -291,10 +291,7 @@ class EpochFiles:
     def _refuse_foreign(self, own: tuple[str, ...]) -> None:
         for name in self._folder.files():
             if not is_hidden(name) and not name.rpartition("/")[2].startswith(own):
-                raise SinkError(
-                    f"{self._place}: {self._folder.root} holds {name}, which this checkpoint did not write",
-                    "give another path, remove the files, or add append = true",
-                )
+                raise foreign(self._place, self._folder.root, name)
 
     def _list(self, epoch: int) -> str:
         return f"{self._aside}/{epoch}{_LIST}"
@@ -304,6 +301,14 @@ class EpochFiles:
         folder, slash, last = staged.rpartition("/")
         _, dot, rest = last.partition(".")
         return f"{folder}{slash}{self._begin}{epoch:010d}-{number:05d}{dot}{rest}"
+
+
+def foreign(place: str, root: str, name: str) -> SinkError:
+    """A file in the folder of a sink that the sink has not written."""
+    return SinkError(
+        f"{place}: {root} holds {name}, which this checkpoint did not write",
+        "give another path, remove the files, or add append = true",
+    )
 
 
 def _by_numbers(name: str) -> list[str | int]:

@@ -84,7 +84,7 @@ class Postgres(Connector):
         options.flag("create")
         options.is_upsert()
 
-    def reach_sink(self, sink: Sink, node: Node, default_local: bool) -> None:
+    def reach_sink(self, sink: Sink, node: Node, fresh: bool, default_local: bool) -> None:
         """Refuses a table that cannot be written."""
         PostgresSink(sink, node, "").reach()
 
