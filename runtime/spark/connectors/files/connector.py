@@ -36,8 +36,9 @@ from vsc.runtime.spark.connectors.files.missing_columns import look_at_columns
 from vsc.runtime.spark.connectors.files.rewriting import Rewriting
 from vsc.runtime.spark.connectors.files.small_files import FEWEST, PublishedFile
 from vsc.runtime.spark.connectors.files.text_rows import check_text, text_reader, text_rows
+from vsc.runtime.spark.connectors.files.times import with_texts
 from vsc.runtime.spark.connectors.position import BEGINNING, NOW, SeenFiles, SourceNotes
-from vsc.runtime.spark.exchange.output import Output
+from vsc.runtime.spark.exchange.output import Output, written_columns
 from vsc.runtime.spark.exchange.tally import Tally
 from vsc.runtime.spark.formats.source_columns import CORRUPT, RowReader
 from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
@@ -48,6 +49,8 @@ __all__ = ["FilesConnector"]
 _FORMATS = FACTS["files"].options["format"].choices
 _TEXT = ("csv", *TEXT_FORMATS)
 _FORMATS_HELP = "the formats are " + ", ".join(_FORMATS)
+_OF_TIMES = {"timestampformat", "timezone"}
+"""Options of Spark's that say how times are written, in lower case."""
 _PLACE = "_vsc_place"
 """The place of a row in its task."""
 _TASK = "_vsc_task"
@@ -182,6 +185,8 @@ class _FilesSink(EpochSink):
         self._format = self._options.text("format")
         self._timestamp = self._options.flag("with_timestamp")
         self._append = self._options.flag("append")
+        given = {name.lower() for name in self._options.spark}
+        self._writes_times = self._format in _TEXT and not given & _OF_TIMES
         with self._explaining_errors():
             folder = Files(spark, self._options.text("path"))
         self._folders = sink.connector.partition_by
@@ -294,6 +299,8 @@ class _FilesSink(EpochSink):
     def _save(self, output: Output, path: str) -> dict[int, int]:
         """Writes the rows; returns to how many folders each task has written, and so how many files at least."""
         rows = self._in_folders(output.rows(self.id, self._node, self._timestamp))
+        if self._writes_times:
+            rows = with_texts(rows, written_columns(self._node, False))
         written = Observation(f"tasks of {self.id}")
         folder_of_task = F.collect_set(F.struct(_TASK, *map(quoted, self._folders))).alias("folders")
         rows = rows.withColumn(_TASK, F.spark_partition_id()).observe(written, folder_of_task).drop(_TASK)

@@ -101,3 +101,31 @@ def test_no_file_without_rows_is_left(forms: tuple[str, ...], spark: Any, tmp_pa
         [file] = (tmp_path / "out" / form).glob("part-*")
         found = spark.read.option("header", "true").format(form).load(str(file))
         assert [int(row.orders) for row in found.orderBy("_timestamp").collect()] == [1, 2, 3]
+
+
+TIMES = """
+stream s (
+  id int, at timestamp, l array<timestamp>, m map<string, timestamp>, r struct<at: timestamp, n: int>
+) from files (path = '${in}', format = 'json');
+stream flat = map s select id, at;
+sink s to files (path = '${out}/json', format = 'json');
+sink flat to files (path = '${out}/csv', format = 'csv');
+sink flat to files (path = '${out}/own', format = 'json', 'timestampFormat' = 'dd.MM.yyyy HH:mm');
+"""
+
+
+def test_text_keeps_the_microseconds_of_a_time(spark: Any, tmp_path: Path) -> None:
+    times = ["2026-01-05T08:15:00.123456Z", "2026-01-05T08:15:00.123Z", "1969-12-31T23:59:59.999999Z"]
+    given = [
+        {"id": i, "at": at, "l": [at, None], "m": {"a": at}, "r": {"at": at, "n": i}} for i, at in enumerate(times)
+    ]
+    write_json(tmp_path / "in/0.json", [*given, {"id": 3}, {"id": 4, "r": {"n": 4}}], 0)
+    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
+    run_once(compiled(TIMES), spark, tmp_path / "ck", variables=variables, partitions=1)
+
+    def lines(name: str) -> list[str]:
+        return [line for path in (tmp_path / "out" / name).glob("part-*") for line in path.read_text().splitlines()]
+
+    assert [json.loads(line) for line in lines("json")] == [*given, {"id": 3}, {"id": 4, "r": {"n": 4}}]
+    assert lines("csv") == ["id,at", *(f"{i},{at}" for i, at in enumerate(times)), "3,", "4,"]
+    assert [json.loads(line).get("at") for line in lines("own")[:2]] == ["05.01.2026 08:15"] * 2
