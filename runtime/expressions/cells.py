@@ -1,7 +1,8 @@
 """What a text of data is as a value of its declared type: a cell of CSV, the name of a folder.
 
 Guarantees: dates, timestamps and decimals by `vsc.runtime.texts`; all others as Spark's cast reads them, but a number
-too large for its type is not one. A text that is not a value of the type is null.
+too large for its type is not one, nor is what only Java takes for one (``12d``, ``5f``, ``0x1p3``). A text that is not
+a value of the type is null.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ from vsc.runtime.values import arrow_type
 
 __all__ = ["read_cells"]
 
+_EDGE = r"[\x00-\x20\x7f]*"
+_DECIMAL = rf"\A{_EDGE}[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?{_EDGE}\z"
+_JAVA = "[dDfFxX]"
+"""What is in every number that only Java takes for one, and in infinity."""
+
 
 def read_cells(texts: pa.Array, type: DataType, zone: tzinfo = UTC) -> pa.Array:
     """The values of a column of texts; null for null and for what is not a value. Local times are those of `zone`."""
@@ -33,7 +39,7 @@ def read_cells(texts: pa.Array, type: DataType, zone: tzinfo = UTC) -> pa.Array:
         case "timestamp":
             return timestamps_of(texts, zone)
         case "float" | "double":
-            return _finite(texts, _cast(texts, type))
+            return _decimal(texts, _cast(texts, type))
         case _:
             return _cast(texts, type)
 
@@ -43,9 +49,10 @@ def _cast(texts: pa.Array, type: DataType) -> pa.Array:
     return found if found.type == arrow_type(type) else found.cast(arrow_type(type))
 
 
-def _finite(texts: pa.Array, found: pa.Array) -> pa.Array:
-    """The numbers without those that are only infinite because they are too large."""
-    if not np.isinf(numbers(found)).any():
+def _decimal(texts: pa.Array, found: pa.Array) -> pa.Array:
+    """The numbers that are written in decimal notation and not too large, and those that are a word."""
+    doubtful = np.isinf(numbers(found)).any() or pc.any(pc.match_substring_regex(texts, _JAVA), min_count=0).as_py()
+    if not doubtful:
         return found
-    too_large = pc.and_(pc.is_inf(found), pc.match_substring_regex(texts, r"\d"))
-    return pc.if_else(too_large, None, found)
+    fits = pc.and_(pc.match_substring_regex(texts, _DECIMAL), pc.invert(pc.is_inf(found)))
+    return pc.if_else(pc.or_(fits, pc.invert(pc.match_substring_regex(texts, r"\d"))), found, None)

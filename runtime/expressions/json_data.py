@@ -34,6 +34,7 @@ from vsc.runtime.expressions.json_text import (
     whole_number,
 )
 from vsc.runtime.expressions.numbers import to_float32
+from vsc.runtime.expressions.text import java_double
 from vsc.runtime.texts import date_of, decimal_of, exact_decimal, seconds_of, timestamp_of
 
 __all__ = ["Inexact", "data_converter", "data_reader", "json_values"]
@@ -141,6 +142,8 @@ def _text(value: Any) -> str:
         if not isinstance(value, _Object | _Array):
             raise Inexact
         value = value.written
+    if isinstance(value, float):  # NaN or an infinity, which the decoder takes as bare words
+        return java_double(value)
     found = value if isinstance(value, str) else compact(value, str)
     found.encode()  # UnicodeEncodeError is a ValueError
     return found

@@ -183,6 +183,7 @@ WRONG_STEPS = [
     ("- orders: {id: a, ^id: b}\n  timestamp: 1", "`id` is here a second time; the first is at 6:18", ""),
     ("- rates: {currency: a, rate: ^1.234}", "`rate` is decimal(6,2): '1.234'", ""),
     ("- rates: {currency: a, rate: ^12345}", "`rate` is decimal(6,2): '12345'", ""),
+    ("- rates: {currency: a, ratio: ^1e400}", "`ratio` is double: '1e400'", ""),
     ("- rates: {currency: a, ok: ^yes}", "`ok` is boolean: 'yes'", "true or false"),
     ("- rates: {currency: a, raw: ^abc}", "`raw` is binary: 'abc'", "!!binary"),
     ("- rates: {currency: a, more: {^c: 1}}", "there is no key in `more`: `c`", ""),

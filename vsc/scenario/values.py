@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -188,7 +189,10 @@ def _integer(scalar: yaml.ScalarNode) -> int:
 
 def _double(scalar: yaml.ScalarNode) -> float:
     special = None if scalar.style is not None else _NOT_FINITE.get(scalar.value.lower())
-    return float(special or _unquoted(scalar, _NUMBER))
+    found = float(special or _unquoted(scalar, _NUMBER))
+    if math.isinf(found) and special is None:
+        raise ValueError
+    return found
 
 
 def _decimal(scalar: yaml.ScalarNode) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
@@ -21,6 +21,8 @@ __all__ = ["NO_VALUE", "FolderValue", "folder_texts", "folder_values"]
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """The folder of rows whose value is null; of texts, an empty one as well."""
+_BYTES = "surrogateescape"
+"""Bytes that are not text stay what they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ def folder_texts(path: str) -> dict[str, str | None]:
     for folder in path.split("/")[:-1]:
         name, equals, text = folder.partition("=")
         if name and equals:
-            found[unquote(name)] = None if text == NO_VALUE else unquote(text)
+            found[unquote(name)] = None if text == NO_VALUE else unquote(text, errors=_BYTES)
     return found
 
 
@@ -57,6 +59,11 @@ def _value(column: Column, text: str | None) -> FolderValue:
     null = FolderValue(pa.nulls(1, arrow_type(column.type)))
     if text is None:
         return null
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        shown = quote(text[:80], errors=_BYTES)
+        return FolderValue(null.value, f"column '{column.name}': the folder's {shown!r} is not UTF-8 text")
     problem = f"column '{column.name}' ({column.type}) cannot hold the folder's {text[:80]!r}"
     if isinstance(column.type, ArrayType | MapType | StructType):
         return FolderValue(null.value, problem)

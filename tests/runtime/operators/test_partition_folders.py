@@ -33,3 +33,11 @@ def test_a_folder_s_date_is_a_date() -> None:
         assert found.problem == f"column 'day' (date) cannot hold the folder's {text!r}"
     ((_, found),) = folder_values("file:/data/day=2026-01-05/a.json", COLUMNS).items()
     assert (found.problem, found.value.to_pylist()) == (None, [date(2026, 1, 5)])
+
+
+def test_a_folder_s_text_is_utf_8() -> None:
+    ((_, found),) = folder_values("file:/data/name=gr%C3%BCn/a.json", COLUMNS).items()
+    assert (found.problem, found.value.to_pylist()) == (None, ["grün"])
+    ((_, found),) = folder_values("file:/data/name=gr%FCn/a.json", COLUMNS).items()
+    assert found.problem == "column 'name': the folder's 'gr%FCn' is not UTF-8 text"
+    assert found.value.to_pylist() == [None]

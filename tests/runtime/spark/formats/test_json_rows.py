@@ -85,6 +85,7 @@ def test_a_record_is_one_object_or_its_only_column() -> None:
         ("float", {"1.5": 1.5}, ["1e39"]),
         ("boolean", {"true": True}, ["1", '"true"']),
         ("string", {'"x"': "x", "1.50": "1.50", "12345678901234567.25": "12345678901234567.25", "true": "true",
+                    "NaN": "NaN", "-Infinity": "-Infinity",
                     '{"a": [1.50,  {}]}': '{"a": [1.50,  {}]}', '"\\ud83d\\ude00"': "😀"}, ['"\\ud83d"', '"\\ude00x"']),
         ("binary", {'"aGk="': b"hi"}, ['"a"']),
         ("array<decimal(3,1)>", {"[1.5, null]": "[1.5, None]"}, ["[1.55]", "5"]),
