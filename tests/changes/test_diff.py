@@ -433,3 +433,12 @@ def test_the_parameter_of_a_lambda_may_have_another_name() -> None:
     was = topology("exists(n, x -> x > 1 and exists(n, y -> y < x))")
     assert verdicts(was, topology("exists(n, a -> exists(n, b -> a > b) and 1 < a)")) == {}
     assert "store t" in verdicts(was, topology("exists(n, x -> x > 1 and exists(n, y -> y < y))"))
+
+
+def test_a_name_that_is_another_node_now_is_said() -> None:
+    renamed = ("table rates", "table rates0")
+    rates = "stream large =", "table rates = filter rates0 where rate > 1;\nstream large ="
+    said = "`rates`, which `priced` reads, was a source, is a filter"
+    assert changed(renamed, rates)["store totals"] == f"rebuild: {said}"
+    other_key = changed(("on currency", "on account"))["store totals"]
+    assert other_key == "rebuild: `priced`: its key was `currency`, is `account`"

@@ -110,10 +110,15 @@ class Reasons:
             nothing = "all rows" if self._new[new.inputs[0]].kind == "table" else "all records"
             was, now = (" and ".join(f"`{one}`" for one in found) or nothing for found in conditions)
             return Reason(f"`{new.owner}` took {was}, takes {now}", new)
-        was, now = (", ".join(_read(plan, node)) for plan, node in ((self._old, old), (self._new, new)))
-        if was == now:
-            return Reason(f"`{new.owner}` reads {now} under another key", new)
-        return Reason(f"`{new.owner}` reads {now} instead of {was}", new)
+        read = [list(_read(plan, node)) for plan, node in ((self._old, old), (self._new, new))]
+        was, now = (", ".join(f"`{node.owner}`" for node in nodes) for nodes in read)
+        if was != now:
+            return Reason(f"`{new.owner}` reads {now} instead of {was}", new)
+        for before, after in zip(*read, strict=True):
+            if self._pairs.get(after.name) is not before:
+                ops = [node.operation.op.replace("_", " ") for node in (before, after)]
+                return Reason(f"`{after.owner}`, which `{new.owner}` reads, was a {ops[0]}, is a {ops[1]}", after)
+        return Reason(f"`{new.owner}` reads {now} under another key", new)
 
     def _changed_above(self, new: Node, old: Node) -> tuple[Node, Node] | None:
         """The first input from which other records come."""
@@ -177,11 +182,11 @@ def _item(node: Node, name: str) -> Item | None:
     return next((item for item in items if item.name == name), None)
 
 
-def _read(plan: Mapping[str, Node], node: Node) -> Iterator[str]:
+def _read(plan: Mapping[str, Node], node: Node) -> Iterator[Node]:
     """The nodes that the user's node reads."""
     for name in node.inputs:
         at = plan[name]
-        yield from _read(plan, at) if at.part_of == node.owner else (f"`{at.owner}`",)
+        yield from _read(plan, at) if at.part_of == node.owner else (at,)
 
 
 def _conditions(plan: Mapping[str, Node], node: Node) -> list[str]:

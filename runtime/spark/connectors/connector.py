@@ -99,11 +99,11 @@ class TableSink(EpochSink):
             return None
         return f"{self._place}: {self._shown} holds nothing of what this checkpoint wrote; {ONLY_NEW}"
 
-    def _check_may_make(self) -> None:
+    def _check_may_make(self, table: str) -> None:
         """SinkError for a table that is not there any more: created again, it would lack what was written to it."""
         if self.wrote is not None:
             raise SinkError(
-                f"{self._place}: {self._shown} is gone; the checkpoint has written to it up to epoch {self.wrote}",
+                f"{self._place}: {table} is gone; the checkpoint has written to it up to epoch {self.wrote}",
                 f"restore it, or run with a new checkpoint, which writes everything; {self._without(self.wrote)}",
             )
 

@@ -55,7 +55,7 @@ class LakeSink(TableSink):
         """Looks at the table, or creates it, and at what of this query it holds."""
         columns = self._table.open(self._spark)
         if columns is None and self._create:
-            self._check_may_make()
+            self._check_may_make(self._shown)
             self._made = True
             made = {**self._columns, **dict.fromkeys(self._times, TIMESTAMP)}
             self._table.create(self._spark, made, self._options.spark)

@@ -71,9 +71,10 @@ class PostgresSink(TableSink):
         with self._connected() as connection:
             table = self._looked_at(connection)
             if table is None:
-                self._check_may_make()
+                name = self._options.text("table")
+                self._check_may_make(f"the table {name!r} in {self._shown}")
                 self._made = True
-                create_table(connection, self._options.text("table"), self._columns, self._key, self._place)
+                create_table(connection, name, self._columns, self._key, self._place)
                 table = self._looked_at(connection)
                 assert table is not None
             with connection.transaction():  # two queries that start at once would collide
