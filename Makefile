@@ -18,7 +18,7 @@ INPUTS := pyproject.toml constraints.txt Makefile
 
 # What `make thorough-long` asks of the tests with the marker `long`; without these variables they do little.
 LONG := VSC_KILLS=10 VSC_BROKER_KILLS=4 VSC_SPARK_TOPOLOGIES=40 VSC_TOPOLOGIES=400 VSC_PARTITIONS=400 VSC_TASKS=40 \
-	VSC_EXPRESSIONS=20 VSC_CSV_FILES=20000 VSC_ONE_RECORDING_IN=1 VSC_COMMENTS=2000
+	VSC_EXPRESSIONS=20 VSC_CSV_FILES=20000 VSC_ONE_RECORDING_IN=1 VSC_COMMENTS=2000 VSC_STORE_ENDS=40
 
 # Each process would compile the tests again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -91,7 +91,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     folder = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = sys.executable  # else Spark's workers are the first python3 on the PATH
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from servers.jars import connector_jars, lake_jars
+    from servers.jars import connector_jars, lake_jars, object_store_jars
     from vsc.runtime.spark.session.local_files import use_local_files
     from vsc.runtime.spark.session.session import local_settings
 
@@ -102,7 +102,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={folder} -Duser.timezone=UTC")
-        .config("spark.jars", ",".join([*connector_jars(), *lake_jars()]))
+        .config("spark.jars", ",".join([*connector_jars(), *lake_jars(), *object_store_jars()]))
         .config("spark.local.dir", str(folder / "local"))
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")

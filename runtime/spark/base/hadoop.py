@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.words import bytes_text
 from vsc.runtime.errors import VscRuntimeError
+from vsc.runtime.spark.base.object_stores import without_store
 
 __all__ = [
     "Files",
@@ -27,9 +28,15 @@ __all__ = [
     "logged_url",
 ]
 
+T = TypeVar("T")
+
 MAX_BYTES = 64 << 20
 """The biggest text file that is read whole."""
 
+_APPEARS_WHOLE = "fs.capability.outputstream.abortable"
+"""What a file system can do in which a file is not there until its stream is closed; Hadoop's name for it."""
+_NOT_FOUND = "java.io.FileNotFoundException"
+_NO_CONTEXT = "org.apache.hadoop.fs.UnsupportedFileSystemException"
 _NUMBERED = re.compile(r"^\[Errno \d+\] ")
 
 
@@ -39,7 +46,22 @@ def file_errors_as(kind: type[VscRuntimeError], what: str, help: str) -> Iterato
     try:
         yield
     except (Py4JJavaError, PySparkException, OSError) as error:
-        raise kind(f"{what} cannot be used: {first_line(error)}", help) from error
+        problem = first_line(error)
+        raise kind(f"{what} cannot be used: {problem}", without_store(problem) or help) from error
+
+
+def _unless_missing(look: Callable[[], T], otherwise: T) -> T:
+    """What a look at a file or a folder gives; `otherwise` if the file system says that there is none."""
+    try:
+        return look()
+    except Py4JJavaError as error:
+        if _java_class(error) != _NOT_FOUND:
+            raise
+    return otherwise
+
+
+def _java_class(error: Py4JJavaError) -> str:
+    return str(error.java_exception.getClass().getName())
 
 
 def first_line(error: Exception) -> str:
@@ -94,6 +116,9 @@ class Files:
         self._root = self._fs.makeQualified(path)
         self.root = str(self._root.toString())
         self.is_local = str(self._root.toUri().getScheme()) == "file"
+        self.appears_whole = not self.is_local and bool(self._fs.hasPathCapability(self._root, _APPEARS_WHOLE))
+        """Whether a file is there, whole, once its stream is closed, as in most object stores: to rename it would be to
+        copy it."""
         self._plain = str(self._root.toUri().getPath())
 
     def path(self, name: str = "") -> str:
@@ -123,26 +148,20 @@ class Files:
 
     def names(self, name: str = "") -> list[str]:
         """The names in a folder, sorted; none if it does not exist."""
-        if not self.exists(name):
-            return []
-        return sorted(str(s.getPath().getName()) for s in self._fs.listStatus(self._path(name)))
+        return sorted(str(s.getPath().getName()) for s in self._listed(name))
 
     def sizes(self, name: str = "") -> dict[str, int]:
         """The files in a folder, sorted by name, with their lengths in bytes; none if it does not exist."""
-        if not self.exists(name):
-            return {}
-        found = [s for s in self._fs.listStatus(self._path(name)) if s.isFile()]
+        found = [s for s in self._listed(name) if s.isFile()]
         return dict(sorted((str(s.getPath().getName()), int(s.getLen())) for s in found))
 
     def size(self, name: str) -> int | None:
         """The length of a file in bytes; None if it does not exist."""
-        return self.length(name) if self.exists(name) else None
+        return _unless_missing(lambda: self.length(name), None)
 
     def files(self, name: str = "") -> list[str]:
         """The relative paths of all files below a folder; none if it does not exist."""
-        if not self.exists(name):
-            return []
-        return sorted(self._below(self._path(name)))
+        return _unless_missing(lambda: sorted(self._below(self._path(name))), [])
 
     def _below(self, folder: Any) -> Iterator[str]:
         """The relative paths of all files below a folder that exists, as they are found."""
@@ -173,8 +192,11 @@ class Files:
             stream.close()
 
     def write(self, name: str, text: str, aside: str = "") -> None:
-        """Writes a file `aside` (default: in the same folder) and renames it, so that it is there whole or not at all;
-        replaces an old one, on the local file system at once."""
+        """Writes a file so that it is there whole or not at all, in place of an old one or, if the writing ends too
+        early, beside it. Where that takes a rename, it is written `aside` first, by default in the same folder."""
+        if self.appears_whole:
+            self.overwrite(name, text)
+            return
         parent, _, last = name.rpartition("/")
         aside = aside or (f"{parent}/_{last}.new" if parent else f"_{last}.new")
         self.overwrite(aside, text)
@@ -182,8 +204,22 @@ class Files:
             _checksum(Path(self.local(name))).unlink(missing_ok=True)
             os.replace(self.local(aside), self.local(name))
         else:
-            self.delete(name)
-            self.rename(aside, name)
+            self._replace(aside, name)
+
+    def _replace(self, old: str, new: str) -> None:
+        """Renames a file over another one: in one step, if the file system has that for Hadoop's FileContext."""
+        hadoop = self._jvm.org.apache.hadoop.fs
+        overwrite = self._jvm.java.lang.reflect.Array.newInstance(hadoop.Options.Rename.OVERWRITE.getClass(), 1)
+        overwrite[0] = hadoop.Options.Rename.OVERWRITE
+        try:
+            context = hadoop.FileContext.getFileContext(self._root.toUri(), self._fs.getConf())
+        except Py4JJavaError as error:
+            if _java_class(error) != _NO_CONTEXT:
+                raise
+            self.delete(new)
+            self.rename(old, new)
+            return
+        context.rename(self._path(old), self._path(new), overwrite)
 
     def length(self, name: str) -> int:
         """The length of a file in bytes."""
@@ -215,7 +251,7 @@ class Files:
 
     def rename(self, old: str, new: str) -> None:
         """Renames a file. Raises FileExistsError if that would overwrite one, OSError where it fails."""
-        if self.exists(new):
+        if not self.appears_whole and self.exists(new):  # an object store looks itself
             raise FileExistsError(self.path(new))
         if not self._fs.rename(self._path(old), self._path(new)):
             raise OSError(f"{self.path(old)} could not be renamed to {self.path(new)}")
@@ -257,6 +293,10 @@ class Files:
         for status in self._fs.listStatus(self._path(name)):
             path = status.getPath()
             yield str(path.getName()), (str(path.toUri().toString()), int(status.getModificationTime()))
+
+    def _listed(self, name: str) -> Iterable[Any]:
+        """What is in a folder; nothing if it does not exist."""
+        return _unless_missing(lambda: self._fs.listStatus(self._path(name)), ())
 
     def _path(self, name: str) -> Any:
         return self._path_class(self._root, name) if name else self._root

@@ -172,7 +172,10 @@ class SparkLogs:
                 self._files.delete(f"offsets/{number}")
 
     def damaged_state(self, failure: str = "") -> CheckpointError | None:
-        """What is wrong with the states, after Spark has failed to load one (`StateFiles.damaged`)."""
+        """What is wrong with the states, after Spark has failed to load one (`StateFiles.damaged`). None where no epoch
+        has been committed."""
+        if not epochs_in(self._files, "commits"):
+            return None
         return StateFiles(self._files, self.way_back).damaged(failure)
 
     def _check_source(self, source: str, offset: int) -> None:

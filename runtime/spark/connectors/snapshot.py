@@ -1,6 +1,7 @@
 """What a source takes only once: its rows, written into the checkpoint as parquet and read from there.
 
-Guarantees: a snapshot appears whole, in one rename; a query that restarts reads the one that it began with.
+Guarantees: a query begins with a whole snapshot, and one that restarts reads the one that it began with. A snapshot
+appears in one rename; in an object store, which has none for folders, it is whole once Spark has marked it.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.file_rows import file_rows
 
-__all__ = ["ROWS_A_FILE", "kept_rows", "take_once"]
+__all__ = ["kept_rows", "take_once", "write_rows"]
 
 ROWS_A_FILE = 1 << 20
+_MARKS = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
+_MARK = "_SUCCESS"
 
 
 def take_once(spark: SparkSession, options: Options, begun: bool, write: Callable[[str], None]) -> None:
@@ -26,21 +29,31 @@ def take_once(spark: SparkSession, options: Options, begun: bool, write: Callabl
 
     `begun`: it was there before; CheckpointError if it is missing then.
     """
-    folder, _, name = options.kept.rpartition("/")
-    kept = Files(spark, folder)
-    if kept.exists(name):
+    kept = Files(spark, options.kept)
+    if kept.exists(_MARK if kept.appears_whole else ""):
         return
     if begun:
         raise CheckpointError(
-            f"{options.place}: its snapshot, {kept.path(name)}, is missing from the checkpoint", "restore the folder"
+            f"{options.place}: its snapshot, {kept.root}, is missing from the checkpoint", "restore the folder"
         )
+    if kept.appears_whole:
+        kept.delete("")
+        write(kept.root)
+        return
+    folder, _, name = options.kept.rpartition("/")
     aside = f"{name}-{uuid.uuid4().hex}"
+    above = Files(spark, folder)
     try:
-        write(kept.path(aside))
+        write(above.path(aside))
     except Exception:
-        kept.delete(aside)
+        above.delete(aside)
         raise
-    kept.rename(aside, name)
+    above.rename(aside, name)
+
+
+def write_rows(rows: DataFrame, path: str) -> None:
+    """Writes a snapshot, and marks it when it is whole."""
+    rows.write.option("maxRecordsPerFile", ROWS_A_FILE).option(_MARKS, "true").parquet(path)
 
 
 def kept_rows(spark: SparkSession, source: Source, options: Options, read: frozenset[str]) -> DataFrame:

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 import vsc.runtime.errors as errors
 from vsc.runtime.errors import CheckpointError, SourceError, StartError, StateError, VscRuntimeError
 from vsc.runtime.spark.base.disks import WrittenFolder, forbidden, full_disk, is_full
+from vsc.runtime.spark.base.object_stores import refused
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.lake.table import lake_failure
 from vsc.runtime.spark.formats.file_errors import read_error
@@ -27,7 +28,9 @@ _BLOB = re.compile(r"blob '(\d+)-")
 _STATE_LOADING = ("CANNOT_LOAD_STATE_STORE", "state.RocksDB", "StateStore")
 _LATE = "Python worker failed to connect back"
 _NOT_LOADED = "Spark cannot load the state of the checkpoint"
-_STATE_FILE = re.compile(r"(?:Error reading streaming state file of|FileNotFoundException: File) (\S+?/(\d+)_\S+)")
+_STATE_FILE = re.compile(
+    r"(?:Error reading streaming state file of|FileNotFoundException: File|No such file or directory:) (\S+?/(\d+)_\S+)"
+)
 
 
 def translated(error: BaseException, places: Sequence[WrittenFolder] = ()) -> VscRuntimeError | None:
@@ -90,7 +93,7 @@ def explained(error: BaseException, logs: SparkLogs, places: Sequence[WrittenFol
 def _known(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None:
     if is_full(text):
         return full_disk(text, _innermost(text), places)
-    unwritable = forbidden(text, places)
+    unwritable = forbidden(text, places) or refused(text)
     if unwritable is not None:
         return unwritable
     if "KAFKA_DATA_LOSS" in text or "data may have been lost" in text:
@@ -110,6 +113,11 @@ def _known(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None
         return StartError(
             "a Python worker of Spark did not start within 10 seconds: the machine is too busy",
             "the same command continues with this epoch",
+        )
+    if "CANNOT_WRITE_STATE_STORE" in text:
+        return StateError(
+            f"Spark cannot write the state to the checkpoint: {_innermost(text)}",
+            "once the file system takes it again, the same command continues with this epoch",
         )
     if "CANNOT_LOAD_STATE_STORE" in text:
         return StateError(

@@ -12,11 +12,14 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.secrets import SECRET_NAME, SECRET_OF_URL, SECRET_TEXT
 from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.spark.base.hadoop import Files
+from vsc.runtime.spark.base.object_stores import cloud_package
 from vsc.runtime.spark.exchange.wire import ROWS_A_BATCH
 
 __all__ = [
     "OWN_SETTINGS",
     "SAFE_PATH",
+    "checkpoint_settings",
     "configured",
     "frozen_session",
     "is_here",
@@ -29,7 +32,10 @@ __all__ = [
 ]
 
 _STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+_OF_FOLDERS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_OF_OBJECTS = "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"
+_CHECKSUMS = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 _WHOLE_FILES = 1 << 50
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _STATE_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
@@ -73,13 +79,32 @@ def usable_session(spark: SparkSession | None) -> SparkSession:
     return session
 
 
-def query_configuration(partitions: int, local: bool = False) -> dict[str, str]:
-    """The settings of a query with that many vsc partitions; `local`: its checkpoint is on the local file system.
+def checkpoint_settings(spark: SparkSession, files: Files) -> dict[str, str]:
+    """The settings of a query, beside `query_configuration`, that depend on where its checkpoint is.
 
-    There, Spark is kept from going through Hadoop's FileContext, which starts a process for every look at a file
-    (`readlink`, some sixty an epoch). Renaming is as atomic, and a second driver is kept out by the claim.
+    On a local disk, Spark is kept from going through Hadoop's FileContext, which starts a process for every look at a
+    file (`readlink`, some sixty an epoch). Renaming is as atomic, and a second driver is kept out by the claim.
+
+    In an object store, where a rename is a copy, it writes each file in place, and no checksum beside it: the store
+    has its own.
     """
-    return ({"spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER} if local else {}) | {
+    if files.is_local:
+        return {_FILE_MANAGER: _OF_FOLDERS}
+    if not files.appears_whole:
+        return {}
+    loader = spark._jvm.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
+    if loader.getResource(_OF_OBJECTS.replace(".", "/") + ".class") is None:
+        _log.warning(
+            "%s is in an object store, in which Spark writes, copies and deletes each file: run with --packages %s and "
+            "it writes each once", files.root, cloud_package(),
+        )  # fmt: skip
+        return {_CHECKSUMS: "false"}
+    return {_CHECKSUMS: "false", _FILE_MANAGER: _OF_OBJECTS}
+
+
+def query_configuration(partitions: int) -> dict[str, str]:
+    """The settings of a query with that many vsc partitions, wherever its checkpoint is."""
+    return {
         # One shuffle partition for each vsc partition; Spark must not merge or split them.
         _PARTITIONS: str(partitions),
         # Spark sets it in a query's own session, which may be the one that is active, and heeds it more than the other.
@@ -90,7 +115,7 @@ def query_configuration(partitions: int, local: bool = False) -> dict[str, str]:
         "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         # A state file that is damaged is found when it is read, on every file system.
-        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "true",
+        _CHECKSUMS: "true",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         # Only workers of sources would get this, and could not serve stages: all would be loaded twice.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",

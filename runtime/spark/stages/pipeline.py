@@ -45,9 +45,9 @@ def pipeline(
 ) -> DataFrame:
     """The rows of the wire (`WIRE_DDL`) of `plan`, whose connectors' options are those of `resolved`; `control` is the
     control source's folder, `kept` that in which sources keep what they have taken."""
-    # A query that waits for idle sources asks for many epochs: what was read of the control source goes.
-    lines = spark.readStream.format("text").option("cleanSource", "delete").load(control)
     reading = frozen_session(spark)
+    # A query that waits for idle sources asks for many epochs: what was read of the control source goes.
+    lines = _of(spark, reading.readStream.format("text").option("cleanSource", "delete").load(control))
     stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
     for node in resolved.sources:
@@ -62,6 +62,12 @@ def pipeline(
     if delivery(plan).last_shuffle:
         frame = frame.repartition(partitions, "slot")
     return frame
+
+
+def _of(spark: SparkSession, rows: DataFrame) -> DataFrame:
+    """The rows as those of a session, to which a query that begins with them belongs."""
+    of_rows = spark._jvm.org.apache.spark.sql.classic.Dataset.ofRows  # type: ignore[union-attr]
+    return DataFrame(of_rows(spark._jsparkSession, rows._jdf.logicalPlan()), spark)
 
 
 def _source(spark: SparkSession, plan: Plan, node: Node, options: Options) -> tuple[DataFrame, RowReader | None]:

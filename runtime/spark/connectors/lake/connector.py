@@ -25,7 +25,7 @@ from vsc.runtime.spark.connectors.lake.input import LakeInput
 from vsc.runtime.spark.connectors.lake.merge import AT, PRESENT, place
 from vsc.runtime.spark.connectors.lake.sink import LakeSink
 from vsc.runtime.spark.connectors.lake.table import LakeTable, declared, identifier
-from vsc.runtime.spark.connectors.snapshot import ROWS_A_FILE, kept_rows, take_once
+from vsc.runtime.spark.connectors.snapshot import kept_rows, take_once, write_rows
 from vsc.runtime.spark.connectors.spark_source import Input, SparkSource
 from vsc.runtime.spark.formats.source_columns import BAD, DELETED, TIME
 
@@ -87,7 +87,7 @@ class LakeConnector(Connector):
                     PROBLEM,
                 )
                 named = found.toDF(*(c.name for c in columns), TIME, DELETED, BAD).orderBy(TIME).coalesce(1)
-                named.write.option("maxRecordsPerFile", ROWS_A_FILE).parquet(path)
+                write_rows(named, path)
 
         if self.is_snapshot(options):
             take_once(spark, options, begun, write)

@@ -30,7 +30,7 @@ from vsc.runtime.spark.connectors.postgres.database import Database
 from vsc.runtime.spark.connectors.postgres.sink import PostgresSink
 from vsc.runtime.spark.connectors.postgres.table import Table, found_table, identifier
 from vsc.runtime.spark.connectors.postgres.types import TableColumn, as_json, created_type
-from vsc.runtime.spark.connectors.snapshot import ROWS_A_FILE, kept_rows, take_once
+from vsc.runtime.spark.connectors.snapshot import kept_rows, take_once, write_rows
 from vsc.runtime.spark.formats.source_columns import BAD, TIME
 from vsc.runtime.values import brief, from_python, to_array
 
@@ -68,7 +68,7 @@ class Postgres(Connector):
             names = [*((name, type) for name, type, _ in columns), (BAD, "string")]
             fetch = _Fetch(database, table.sql, options.place, columns)
             rows = spark.range(0, 1, 1, 1).mapInArrow(fetch, ddl(names))
-            rows.write.option("maxRecordsPerFile", ROWS_A_FILE).parquet(path)
+            write_rows(rows, path)
 
         take_once(spark, options, begun, write)
 

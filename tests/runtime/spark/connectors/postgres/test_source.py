@@ -122,7 +122,7 @@ def test_an_empty_table(tmp_path: Path, server: PostgresServer, spark: SparkSess
 def test_a_large_table_in_one_epoch_after_another(
     tmp_path: Path, server: PostgresServer, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vsc.runtime.spark.connectors.postgres.connector.ROWS_A_FILE", 20_000)
+    monkeypatch.setattr("vsc.runtime.spark.connectors.snapshot.ROWS_A_FILE", 20_000)
     server.query(
         "create table rates as select 'c' || i as currency, i::float8 as rate from generate_series(1, 50000) i"
     )
