@@ -1,6 +1,6 @@
-"""Expressions that are valid and never meant: always null, always a failure, or conditions that are always the same.
+"""Expressions that are valid and never meant: always null or a failure, conditions that are always the same, patterns.
 
-Each is reported once, at the smallest part that shows it. VSC331 to VSC334, all of them warnings.
+Each is reported once, at the smallest part that shows it. VSC331 to VSC335, all of them warnings.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from vsc.compiler import syntax
+from vsc.compiler.diagnostics.date_patterns import pattern_finding
 from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.expressions.constants import BITS, Always, Constant, Known, Outcomes
 from vsc.compiler.source import Span
@@ -21,6 +22,7 @@ from vsc.plan.words import article
 __all__ = ["Doubts"]
 
 _NEVER = "a comparison with null is never true"
+_DATED = ("date_format", "from_unixtime", "to_date", "to_timestamp", "try_to_timestamp")
 _FLIPPED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "eq": "eq", "ne": "ne"}
 
 
@@ -62,6 +64,7 @@ class Doubts:
         if self._outcomes.of(plan) is Always.NULL and not isinstance(plan, Literal):
             yield from self._null(expr, plan, nulls)
         yield from self._same(expr, plan)
+        yield from _pattern(expr)
 
     def _failing(
         self, expr: syntax.Expression, plan: Expr, inside: Sequence[tuple[syntax.Expression, Expr]]
@@ -154,6 +157,17 @@ class Doubts:
         return {
             left: bounds for left, bounds in by_expression.items() if len({_kind(value) for _, value in bounds}) == 1
         }
+
+
+def _pattern(expr: syntax.Expression) -> Iterator[Finding]:
+    """A pattern of dates with a month for a minute, or the other way round; a text that is split at every character."""
+    match expr:
+        case syntax.FunctionCall(name=name, args=(_, syntax.Literal(str(text)) as pattern, *_)):
+            if name.text in _DATED and (finding := pattern_finding(text, pattern.span)) is not None:
+                yield finding
+            elif name.text == "split" and text == ".":
+                message = "`.` in a regular expression is every character: nothing is left between them"
+                yield Finding("VSC335", pattern.span, message, (), r"write `'\.'` for the character")
 
 
 def _kind(value: Constant) -> type:

@@ -38,7 +38,7 @@ def _split(call: CallSite) -> Expr:
         sign = "$" if regex.ends else "^"
         raise call.bad_constant(1, f"`split` does not take `{sign}` in its regular expression", "split at characters")
     if regex.empty and pattern:
-        help = "repeat with `+` instead of `*`, for example"
+        help = r"write `'\|'` for the character" if pattern == "|" else "repeat with `+` instead of `*`, for example"
         raise call.bad_constant(1, "`split` does not take a regular expression that matches nothing", help)
     limit = call.implied(2, INT) if len(call) == 3 else Literal(-1, INT)
     return call.result((*_two_texts(call), limit), ArrayType(STRING))

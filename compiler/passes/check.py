@@ -20,6 +20,7 @@ from vsc.compiler.passes.histories import check_histories
 from vsc.compiler.passes.kinds import Kinds, check_kinds
 from vsc.compiler.passes.lateness import check_lateness
 from vsc.compiler.passes.nulls import check_nulls
+from vsc.compiler.passes.patterns import check_patterns
 from vsc.compiler.passes.places import check_places
 from vsc.compiler.passes.reserved import check_reserved
 from vsc.compiler.passes.retention import check_retention
@@ -101,6 +102,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_ages(topology, order, kinds, stores),
         *check_formats(topology, kinds, shapes, stores, connectors),
         *check_histories(topology, shapes, stores, statuses, connectors),
+        *check_patterns(topology),
         *check_places(topology, connectors),
         *check_nulls(topology, order, shapes),
         *check_upserts(topology, order, kinds, shapes),

@@ -77,7 +77,9 @@ def _keeping(
         case syntax.Distinct(by=()):
             return [None] * len(shape.schema.key)  # it drops them
         case syntax.Filter() | syntax.Map() | syntax.Explode() | syntax.Merge() | syntax.Distinct():
-            joins = zip(*(known[read.name.text] for read in operation.inputs), strict=True)
-            return [next(filter(None, one), None) for one in joins]
+            own = [None] * len(shape.schema.key)
+            others = (known.get(read.name.text, ()) for read in operation.inputs)
+            keys = zip(own, *(key for key in others if len(key) == len(own)), strict=True)  # a wrong one is reported
+            return [next(filter(None, one), None) for one in keys]
         case _:
             return [None] * len(shape.schema.key)

@@ -10,6 +10,7 @@ from vsc.plan.settings import problems
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.base.options import Options, refuse
 
+FILES = {"path": "p", "format": "json"}
 KAFKA = {"bootstrap_servers": "b:1", "topic": "t", "format": "json"}
 
 
@@ -27,6 +28,9 @@ KAFKA = {"bootstrap_servers": "b:1", "topic": "t", "format": "json"}
         ("files", {"path": "p", "format": "json"}, {"checkpointLocation": "c"}, "is given to a run"),
         ("delta", {"path": "p"}, {"readChangeFeed": "maybe"}, "'readChangeFeed' is true or false, not 'maybe'"),
         ("iceberg", {"path": "p"}, {"branch": "x"}, "'branch' is not an option of an Iceberg source"),
+        ("files", {"path": "p", "format": "parquet"}, {"header": True}, "vsc does not support the option 'header'"),
+        ("delta", {"path": "~/p"}, {}, "`path` begins with `~`, which only a shell replaces"),
+        ("kafka", {**KAFKA, "bootstrap_servers": "b:port"}, {}, "`bootstrap_servers` is not a list of brokers"),
         ("iceberg", {"path": "p", "history": "scd2"}, {"x": "y"}, "'x' has no effect: a history is read once, whole"),
     ],
 )
@@ -45,6 +49,14 @@ def test_a_source_is_refused(kind: str, own: dict[str, str], spark: dict[str, st
         ("kafka", KAFKA, {"kafka.acks": "1"}, "vsc sets 'kafka.acks' itself"),
         ("kafka", KAFKA, {"kafka.transactional.id": "x"}, "vsc sets 'kafka.transactional.id' itself"),
         ("kafka", KAFKA, {"acks": "1"}, "'acks' is not an option of a Kafka sink"),
+        ("files", FILES, {"mode": "append"}, "'mode' has no effect on JSON files that a sink writes"),
+        ("files", FILES, {"maxFilesPerTrigger": "1"}, "'maxFilesPerTrigger' has no effect on JSON files"),
+        ("files", {**FILES, "format": "orc"}, {"header": True}, "'header' has no effect on ORC files"),
+        ("files", FILES, {"partitionBy": "k"}, "'partitionBy' is given by `partition_by`"),
+        ("files", FILES, {"compression": "zstd"}, "'compression' cannot be 'zstd' for JSON"),
+        ("files", {**FILES, "format": "parquet"}, {"compression": "snapy"}, "cannot be 'snapy' for PARQUET"),
+        ("files", {**FILES, "format": "csv"}, {"header": "maybe"}, "'header' is true or false, not 'maybe'"),
+        ("files", FILES, {"maxRecordsPerFile": 0}, "'maxRecordsPerFile' is a whole number of at least 1, not '0'"),
         ("delta", {"path": "p"}, {"delta.x": "y"}, "quoted options are properties of a table that is created"),
     ],
 )
@@ -59,6 +71,7 @@ def test_a_sink_is_refused(kind: str, own: dict[str, str], spark: dict[str, str]
     ("kind", "own", "spark"),
     [
         ("kafka", KAFKA, {"failOnDataLoss": False, "maxOffsetsPerTrigger": 100, "kafka.linger.ms": "5"}),
+        ("kafka", {**KAFKA, "bootstrap_servers": "${h}:${p}, SASL_SSL://[::1]:9092,b"}, {}),
         ("kafka", {**KAFKA, "topic": "${t}", "bootstrap_servers": "${b}"}, {"maxOffsetsPerTrigger": "${n}"}),
         ("delta", {"path": "p"}, {"maxBytesPerTrigger": "1g", "startingVersion": "1"}),
         ("files", {"path": "p", "format": "csv"}, {"sep": r"\t", "header": True, "lineSep": r"\r"}),
@@ -67,6 +80,20 @@ def test_a_sink_is_refused(kind: str, own: dict[str, str], spark: dict[str, str]
 )
 def test_others_are_not(kind: str, own: Values, spark: Values) -> None:
     assert list(problems(kind, "source", own, spark)) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "spark"),
+    [
+        (FILES, {"compression": "GZIP", "ignoreNullFields": False, "fs.s3a.endpoint": "e"}),
+        (FILES, {"compression": "org.apache.hadoop.io.compress.ZStandardCodec"}),
+        ({**FILES, "format": "csv"}, {"header": "${h}", "sep": ";", "compression": "${c}", "maxRecordsPerFile": 5}),
+        ({**FILES, "format": "parquet"}, {"compression": "zstd", "parquet.block.size": "1"}),
+        ({**FILES, "format": "${f}"}, {"compression": "zlib", "x": "y"}),
+    ],
+)
+def test_what_a_files_sink_writes_is_not(own: Values, spark: Values) -> None:
+    assert list(problems("files", "sink", own, spark)) == []
 
 
 @pytest.mark.parametrize(

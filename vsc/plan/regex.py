@@ -201,7 +201,7 @@ class _Parser:
         sign = self._next()
         if sign in "*+?{":
             raise _unlike(
-                f"`{sign}` after `{self.pattern[self.at - 1] if self.at else ''}`",
+                f"a `{sign}` that repeats nothing",
                 f"write `\\{sign}` for the character",
             )
         self.at += 1

@@ -55,6 +55,8 @@ def _own_value(facts: ConnectorFacts, role: Role, name: str, value: Scalar) -> W
         return None
     if name in _TEXTS and not value.strip():
         return f"`{name}` is empty", f"name one: `{name} = '...'`"
+    if name == "path" and (value == "~" or value.startswith("~/")):
+        return "`path` begins with `~`, which only a shell replaces", "write the whole path, or `${HOME}` in its place"
     if name == "path" and role == "sink" and {*"*?"} & {*VARIABLE.sub("x", value)}:
         return "a sink writes to one folder, and this is a pattern for several", "name a folder"
     return facts.wrong_value(name, value)

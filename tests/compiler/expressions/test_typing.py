@@ -124,6 +124,8 @@ def test_names_in_a_join() -> None:
         ("from_unixtime(n, 'h')", ONE, "VSC225", "'h'", "the pattern letter 'h' without 'a'", "yyyy"),
         ("concat_ws(s, array(n))", ONE, "VSC221", "array(n)", "takes text here, not a value of type array<int>", None),
         ("split(s, '(?=a)')", ONE, "VSC225", "'(?=a)'", "`split` does not take `(?=`", "`(?:...)`"),
+        ("split(s, '|')", ONE, "VSC225", "'|'", "a regular expression that matches nothing", r"write `'\|'`"),
+        ("split(s, '*')", ONE, "VSC225", "'*'", "`split` does not take a `*` that repeats nothing", r"`\*`"),
         ("split(s, 'a$')", ONE, "VSC225", "'a$'", "does not take `$`", None),
         ("split(s, 'a*')", ONE, "VSC225", "'a*'", "that matches nothing", "`+` instead of `*`"),
         ("split(s, '[z-a]')", ONE, "VSC225", "'[z-a]'", "the range `z-a`", "smaller character first"),

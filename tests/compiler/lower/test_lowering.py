@@ -132,7 +132,7 @@ def test_the_topology_is_named_by_the_file_unless_it_names_itself() -> None:
 
 
 def test_variables_of_connectors_are_listed_in_order() -> None:
-    text = "sink s to files (path = '${out}/${day}', format = 'json', 'x' = '${a}');"
+    text = "sink s to files (path = '${out}/${day}', format = 'json', 'x.y' = '${a}');"
     assert plan(text).variables == ("a", "day", "out")
 
 

@@ -20,6 +20,7 @@ from vsc.plan.connectors.facts import (
     Wrong,
     written,
 )
+from vsc.plan.connectors.file_writers import writer_problems, wrong_writer_option
 
 __all__ = [
     "CELL_OPTIONS", "CELL_TEXTS", "FILE_OPTIONS", "LINE_OPTIONS", "TEXT_FORMATS", "FilesFacts", "cell_problems",
@@ -41,9 +42,11 @@ CELL_OPTIONS = frozenset(("sep", "delimiter", "quote", "escape", "nullvalue", "h
 CELL_TEXTS = {r"\t": "\t", r"\n": "\n", r"\r": "\r", r"\r\n": "\r\n"}
 """What a topology's text, which has no escapes of its own, can only say like this; Spark reads ``\\t`` so as well."""
 
-_OF_TEXT: Mapping[Scalar | None, frozenset[str]] = {
+_OF_FORMAT: Mapping[Scalar | None, frozenset[str]] = {
     "csv": CELL_OPTIONS | TEXT_FORMATS, "json": LINE_OPTIONS | TEXT_FORMATS, DEBEZIUM: LINE_OPTIONS,
+    "parquet": frozenset(("mergeschema", "datetimerebasemode", "int96rebasemode")), "orc": frozenset(("mergeschema",)),
 }  # fmt: skip
+"""Spark's options for how files are read, in lower case, by format."""
 _SIZE = re.compile(r"(\d{1,12}) *([kmg]?)b", re.IGNORECASE)
 _CHARSETS = ("encoding", "charset")
 _SPLIT = "maxrecordsperfile"
@@ -78,6 +81,7 @@ class FilesFacts(ConnectorFacts):
         "paths": "path",
         "format": "format",
         "targetfilesize": "target_size",
+        "partitionby": "partition_by",
     }
     flat = ("csv",)
     adds = ("_change", "_timestamp")
@@ -94,16 +98,17 @@ class FilesFacts(ConnectorFacts):
 
     def wrong_name(self, role: Role, name: str, options: Values) -> Wrong:
         """Of a source, options that lose rows, and those that its format does not take; of a sink, those with which its
-        files cannot be merged."""
+        files cannot be merged, and those without an effect."""
         lower, form = name.lower(), options.get("format")
         if role == "sink":
-            return _not_merged(name, options) if "target_size" in options else None
+            merged = _not_merged(name, options) if "target_size" in options else None
+            return merged or wrong_writer_option(name, options)
         if lower in _BAD_ROWS:
             return (
                 f"'{name}' would lose rows without a word",
                 f"remove '{name}': what happens to rows that cannot be read is said by `vsc run --on-bad-row`",
             )
-        if form not in _OF_TEXT or of_files(name) or lower in (known := _OF_TEXT[form] | FILE_OPTIONS):
+        if form not in _OF_FORMAT or of_files(name) or lower in (known := _OF_FORMAT[form] | FILE_OPTIONS):
             return None
         return (
             f"vsc does not support the option '{name}' for {str(form).upper()}",
@@ -117,8 +122,10 @@ class FilesFacts(ConnectorFacts):
         return None
 
     def wrong_together(self, role: Role, options: Values, spark: Values) -> Iterator[Problem]:
-        """How the CSV files of a source are written; options of change events."""
+        """How the CSV files of a source are written, and the files of a sink; options of change events."""
         yield from debezium_problems(role, options)
+        if role == "sink":
+            yield from writer_problems(options, spark)
         if role == "source" and options.get("format") == "csv":
             yield from cell_problems(spark)
 

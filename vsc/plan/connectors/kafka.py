@@ -37,7 +37,7 @@ _OF_SPARK = frozenset(
      "kafkaconsumer.polltimeoutms", "fetchoffset.numretries", "fetchoffset.retryintervalms", "groupidprefix")
 )  # fmt: skip
 """The options of Spark, in lower case, that a source takes beside Kafka's own."""
-_SERVER = re.compile(r"(?:\w+://)?[^\s,;/]+")
+_SERVER = re.compile(r"(?:\w+://)?(?:\[[^\s\]]+\]|[^\s,;/:\[\]]+)(?::\d{1,5})?")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _ISOLATION = ("read_committed", "read_uncommitted")
 _SCHEMA_ID = OptionSpec("whole number or 'any'", "1")
@@ -82,7 +82,7 @@ class KafkaFacts(ConnectorFacts):
 
     def wrong_value(self, name: str, value: str) -> Wrong:
         """Names of topics, and lists of brokers."""
-        value = VARIABLE.sub("x", value)
+        value = VARIABLE.sub("1", value)
         if name == "topic" and (not _TOPIC.fullmatch(value) or value in (".", "..")):
             return f"'{value}' is not a name for a topic", "a topic's name is made of letters, digits, `.`, `_` and `-`"
         if name == "bootstrap_servers" and not all(_SERVER.fullmatch(one.strip()) for one in value.split(",")):
