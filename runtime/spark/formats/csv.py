@@ -24,8 +24,9 @@ from vsc.plan.nodes import Column
 from vsc.plan.words import bytes_text
 from vsc.runtime.errors import SourceError
 from vsc.runtime.expressions.cells import read_cells
+from vsc.runtime.operators.source.partition_folders import folder_texts
 from vsc.runtime.spark.formats.csv_dialect import CsvDialect, record_ends
-from vsc.runtime.spark.formats.misfits import misfit
+from vsc.runtime.spark.formats.misfits import misfit, shown
 from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT
 from vsc.runtime.values import arrow_type
 
@@ -54,6 +55,8 @@ class CsvCells:
     texts: bool = False
     """Whether each record comes with its text, in a last column `CORRUPT`."""
     zone: tzinfo = UTC
+    named: bool = False
+    """Whether a header has to name one of the columns: else it is likely to be a row."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cells of the records, file by file."""
@@ -125,9 +128,23 @@ class _File:
         rest = data[complete:]
         # The rest is looked at again with what follows: only when it has doubled, or long records would take too long.
         self._pending, self._size, self._enough = [rest], len(rest), max(self._cells.chunk_bytes, 2 * len(rest))
-        start = self.find_header(data, ends.tolist()) if self.header is None else 0
+        start = 0
+        if self.header is None:
+            start = self.find_header(data, ends.tolist())
+            self._check_header()
         if start < complete:
             yield self._parsed(data[start:complete])
+
+    def _check_header(self) -> None:
+        folders = folder_texts(unquote(self.path))
+        names = {column.name for column in self._cells.columns if column.name not in folders}
+        if self._cells.named and self.header is not None and names and names.isdisjoint(self.header):
+            raise SourceError(
+                f"{self._cells.place}: the header of {unquote(self.path)} names none of the declared columns: it is "
+                + shown(self._cells.dialect.separator.join(self.header)),
+                "write a header into the file, or remove it; or add missing_columns = 'null' to the options of the "
+                "source, if there may be files without any of its columns",
+            )
 
     def _names(self, line: bytes) -> list[str]:
         """The names in a header."""

@@ -93,7 +93,8 @@ def _reader(node: Node, columns: tuple[DeclaredColumn, ...], options: Options, r
     if (form := options.text("format")) in TEXT_FORMATS:
         wanted = Wanted(columns, frozenset(c.name for c in node.schema.key), zone)
         return TextLines(TEXT_FORMATS[form].reader(wanted, options), others, columns != source.columns)
-    return CsvCells(columns, CsvDialect.of(options.spark, options.place), options.place, others, texts=raw, zone=zone)
+    dialect, named = CsvDialect.of(options.spark, options.place), options.get("missing_columns") != "null"
+    return CsvCells(columns, dialect, options.place, others, texts=raw, zone=zone, named=named)
 
 
 def _lines(spark: SparkSession, source: Source, options: Options) -> DataFrame:

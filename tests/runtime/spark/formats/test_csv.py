@@ -133,6 +133,19 @@ def test_a_single_column_may_have_any_name() -> None:
     assert read("x\n1\n") == [([None, None], None)]
 
 
+def test_a_header_may_have_to_name_a_column() -> None:
+    def first(path: str, header: bytes) -> list[dict[str, Any]]:
+        cells = CsvCells(texts("ab"), CsvDialect.of({}, "source 's'"), "source 's'", ("p",), named=True)
+        lines = pa.record_batch([pa.array([header, b"1,2"], pa.binary()), pa.array([path] * 2)], names=["v", "p"])
+        return [row for found in cells([lines]) for row in found.to_pylist()]
+
+    assert [row["_vsc_column_1"] for row in first("file:/d/x.csv", b"x,b")] == ["2"]
+    assert len(first("file:/a=1/b=2/x.csv", b"x,y")) == 1  # the folders have all of its columns
+    for path in ("file:/d/x.csv", "file:/b=2/x.csv"):
+        with pytest.raises(SourceError, match=r"names none of the declared columns: it is 'x,y'"):
+            first(path, b"x,y")
+
+
 def test_what_is_not_text_or_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SourceError, match=r"the header of file:/d/x.csv is not UTF-8 text"):
         read(b"a,\xff\n1,2\n")

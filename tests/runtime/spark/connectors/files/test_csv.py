@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from tests.runtime.spark.support import compiled, parquet_rows, run_once
 from vsc.plan import Plan
@@ -13,6 +14,7 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.metrics import Dropped, Group
 from vsc.runtime.spark.base.options import resolve_plan
 from vsc.runtime.spark.connectors.registry import check_connectors
+from vsc.runtime.spark.query.failures import translated
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
 
@@ -70,6 +72,25 @@ def test_a_file_with_another_separator_is_named(spark: Any, tmp_path: Path) -> N
         "its columns seem to be separated by ';', not by ','"
     )
     assert caught.value.help == "write 'sep' = ';' among the options of the source"
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+def test_a_file_without_a_header_is_named(spark: Any, tmp_path: Path, lenient: bool) -> None:
+    """Its first row would be gone, and the others null."""
+    plan = topology("a string, at bigint", ", missing_columns = 'null'" if lenient else "")
+    files = b"a,at\nx,1\n", b"y,2\nz,3\n", b"at,more\n4,\n"
+    if lenient:
+        assert run(spark, tmp_path, plan, *files)[0] == [("x",), (None,)]  # z has no event time
+        return
+    with pytest.raises(StreamingQueryException) as caught:
+        run(spark, tmp_path, plan, *files)
+    known = translated(caught.value)
+    assert known is not None and known.help is not None
+    assert known.message == (
+        f"source 'rows' (line 2): the header of file:{tmp_path}/in/1.csv names none of the declared columns: it is "
+        "'y,2'"
+    )
+    assert known.help.startswith("write a header into the file")
 
 
 def test_a_dialect_that_cannot_be_is_refused_at_the_start(tmp_path: Path) -> None:
