@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from vsc.plan.types import DecimalType
 from vsc.runtime.texts import date_of, decimal_of, timestamp_of
 
-__all__ = ["dates_of", "decimals_of", "timestamps_of"]
+__all__ = ["dates_of", "decimals_of", "timestamps_of", "usual_decimals"]
 
 _DATE = r"\d{4}-\d\d-\d\d"
 _DATE_IN_ZONE = r"(?:19\d\d|20[0-2]\d|203[0-6])-\d\d-\d\d"
@@ -27,6 +27,7 @@ _OFFSET = r"(?:Z|[+-](?:0\d|1[0-7]):?[0-5]\d)"
 _EDGE = r"\A(?:000|9999)"
 """What begins the years at whose ends Arrow counts on."""
 _TIMESTAMP = pa.timestamp("us", "UTC")
+_MOST_DIGITS = 38  # of a decimal
 
 
 def dates_of(texts: pa.Array) -> pa.Array:
@@ -57,9 +58,16 @@ def _in_zone(texts: pa.Array, zone: tzinfo) -> pa.Array:
 def decimals_of(texts: pa.Array, type: DecimalType) -> pa.Array:
     """The decimals of a column of texts; null where `decimal_of` raises ValueError."""
     wanted = pa.decimal128(type.precision, type.scale)
-    usual = r"-?\d{1,38}(?:\.\d{1,38})?"
     one = partial(decimal_of, type=type)
-    return _column(texts, usual, lambda found: found.cast(wanted), one, wanted, wanted)
+    return _column(texts, usual_decimals(type), lambda found: found.cast(wanted), one, wanted, wanted)
+
+
+def usual_decimals(type: DecimalType) -> str:
+    """The texts that Arrow reads as decimals of a type, or refuses. Of one with more digits it makes another number:
+    what does not fit into 128 bits wraps around."""
+    whole = type.precision - type.scale
+    behind = _MOST_DIGITS - max(whole, 1)
+    return (rf"-?\d{{1,{whole}}}" if whole else "-?0") + (rf"(?:\.\d{{1,{behind}}})?" if behind else "")
 
 
 def _column(

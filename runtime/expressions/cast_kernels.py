@@ -14,6 +14,7 @@ from vsc.runtime.expressions.casts import caster
 from vsc.runtime.expressions.forms import Uncertain, fits, numbers, with_nulls_of
 from vsc.runtime.expressions.kernels import nearest_units, rounded_decimals
 from vsc.runtime.expressions.time_kernels import of_usual_years
+from vsc.runtime.text_columns import usual_decimals
 from vsc.runtime.values import INTEGER_BITS, arrow_type, to_array, to_values
 
 __all__ = ["cast_column"]
@@ -109,19 +110,13 @@ def _time_to_text(column: pa.Array, source: str) -> Any:
 def _to_decimal(column: pa.Array, source: DataType, target: DecimalType) -> Any:
     if isinstance(source, DecimalType):
         return rounded_decimals(column, target)
-    if source == ScalarType("string") and fits(column, _digits(target)):
+    if source == ScalarType("string") and fits(column, usual_decimals(target)):
         return pc.cast(column, arrow_type(target))
     if source == ScalarType("double"):
         return _double_to_decimal(column, target)
     if str(source) in INTEGER_BITS and target.scale <= 19:
         return pc.cast(pc.cast(column, pa.decimal128(19 + target.scale, target.scale)), arrow_type(target))
     raise Uncertain
-
-
-def _digits(type: DecimalType) -> str:
-    """The numbers that a decimal type holds exactly; of one with more digits, Arrow makes another number."""
-    whole, scale = type.precision - type.scale, type.scale
-    return rf"-?\d{{1,{max(whole, 1)}}}" + (rf"(?:\.\d{{1,{scale}}})?" if scale else "")
 
 
 def _decimal_to_double(column: pa.Array, source: DecimalType) -> Any:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from vsc.plan.types import DATE, TIMESTAMP, DecimalType, parse_type
+from vsc.plan.types import DATE, STRING, TIMESTAMP, DecimalType, parse_type
+from vsc.runtime.expressions.cast_kernels import cast_column
+from vsc.runtime.expressions.casts import caster
 from vsc.runtime.expressions.cells import read_cells
 from vsc.runtime.text_columns import dates_of, decimals_of, timestamps_of
 from vsc.runtime.texts import date_of, decimal_of, seconds_of, timestamp_of, zone_of
@@ -116,6 +119,39 @@ def test_columns_are_read_as_single_texts_are(zone: tzinfo) -> None:
         found = timestamps_of(column, zone).view(pa.int64()).to_pylist()
         assert found == [or_none(lambda text: timestamp_of(text, zone), text) for text in texts]
         assert decimals_of(column, MONEY).to_pylist() == [or_none(lambda t: decimal_of(t, MONEY), t) for t in texts]
+
+
+@pytest.mark.parametrize(
+    ("text", "type"),
+    [
+        ("350000000000000000000", "decimal(38,18)"), ("6863809985668326", "decimal(38,24)"), ("4", "decimal(38,38)"),
+        ("-3.02512093704000900871202203003986999006", "decimal(38,38)"), ("9" * 38, "decimal(38,1)"),
+    ],
+)  # fmt: skip
+def test_a_number_that_does_not_fit_becomes_no_other_one(text: str, type: str) -> None:
+    wanted = parse_type(type)
+    assert isinstance(wanted, DecimalType)
+    with pytest.raises(ValueError):
+        decimal_of(text, wanted)
+    assert decimals_of(pa.array([text, "0"]), wanted).to_pylist() == [None, 0]
+    assert cast_column(pa.array([text, "0"]), STRING, wanted, safe=True).to_pylist() == [None, 0]
+
+
+def test_decimals_of_all_types_are_read_and_cast_as_single_texts_are() -> None:
+    rng = random.Random(8)
+    for _ in range(1500):
+        precision = rng.choice((38, 38, 37, rng.randint(1, 38)))
+        type = DecimalType(precision, rng.choice((0, precision, rng.randint(0, precision))))
+        whole, behind = rng.choice((1, precision - type.scale, rng.randint(1, 40))), rng.choice((0, rng.randint(0, 40)))
+        text = rng.choice(("", "-")) + (_digits(rng, whole) or "0") + ("." + _digits(rng, behind) if behind else "")
+        column = pa.array([text])
+        assert decimals_of(column, type).to_pylist() == [or_none(partial(decimal_of, type=type), text)], (text, type)
+        cast = caster(STRING, type, safe=True)(text)
+        assert cast_column(column, STRING, type, safe=True).to_pylist() == [cast], (text, type)
+
+
+def _digits(rng: random.Random, count: int) -> str:
+    return "".join(rng.choices("01234567890000", k=count))
 
 
 def or_none(one: Any, text: str | None) -> Any:
