@@ -12,6 +12,7 @@ import yaml
 
 from tools.docs.blocks import ROOT
 from vsc.cli import whole_parser
+from vsc.runtime.spark.base.object_stores import cloud_package
 
 PAGE = (ROOT / "docs/clusters/kubernetes.md").read_text(encoding="utf-8")
 MANIFESTS: dict[str, Any] = {
@@ -70,3 +71,12 @@ def test_spark_has_these_settings() -> None:
     with zipfile.ZipFile(kubernetes) as jar:
         known = b"".join(jar.read(name) for name in jar.namelist() if "/deploy/k8s/" in name)
     assert [name for name in named if name.encode() not in known] == []
+
+
+def test_the_clients_of_object_stores_are_those_that_vsc_advises() -> None:
+    page = (ROOT / "docs/clusters/object-stores.md").read_text(encoding="utf-8")
+    assert [f"| 4.1 | `{cloud_package('4.1')}` |" in page, f"| 4.2, 4.3 | `{cloud_package('4.3')}` |" in page] == [
+        True
+    ] * 2
+    assert cloud_package("4.2") == cloud_package("4.3")
+    assert f"--packages={cloud_package('4.1')}" in DRIVER["containers"][0]["args"]
