@@ -1,4 +1,4 @@
-"""What ``vsc run`` takes as spark-submit does: what Spark is given, and what is refused. No Spark."""
+"""What commands take as spark-submit does: what Spark is given, and what is refused. No Spark."""
 
 from __future__ import annotations
 
@@ -179,6 +179,20 @@ def test_an_option_comes_before_a_setting_before_the_file_before_the_defaults(la
     assert launch.arguments == ("--properties-file", "s.conf", "--load-spark-defaults", "--proxy-user", "u")
 
 
+@pytest.mark.parametrize("command", [["upgrade", "t.vdsl", "--from", "s3a://b/old"], ["store", "list"]])
+def test_other_commands_on_checkpoints_take_them_too(
+    launch: Launch, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vsc.cli.store._look", lambda *_: 0)
+    monkeypatch.setattr("vsc.runtime.spark.upgrade.upgrade", lambda *_: None)
+    Path("s.conf").write_text("spark.hadoop.fs.s3a.secret.key hush\n")
+    given = ["--jars", "a.jar", "--properties-file", "s.conf", "--master", "local[1]"]
+    assert main([*command, "--checkpoint", "s3a://b/ck", *given]) == 0
+    assert (launch.master, launch.conf["spark.jars"]) == ("local[1]", "a.jar")
+    assert launch.from_files == {"spark.hadoop.fs.s3a.secret.key": "hush"}
+    assert launch.arguments == ("--properties-file", "s.conf")
+
+
 def test_what_a_file_says_wrong_has_its_line(launch: Launch, capsys: pytest.CaptureFixture[str]) -> None:
     Path("s.conf").write_text("# sizes\nspark.driver.memory 4x\n")
     assert run("--properties-file", "s.conf") == 2
@@ -269,7 +283,7 @@ def test_the_printed_command_has_every_setting_and_the_main_file_every_argument(
 def test_cluster_mode_is_for_the_printed_command(launch: Launch, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--master", "yarn", "--deploy-mode", "cluster", "--driver-cores", "2"]
     assert run(*given) == 2
-    assert "or add --print-submit DIR for the spark-submit command that runs it there" in capsys.readouterr().err
+    assert "vsc run --print-submit DIR prints the spark-submit command that runs it there" in capsys.readouterr().err
     assert run(*given, "--print-submit", "job") == 0
     assert shlex.split(capsys.readouterr().out.replace("\\\n", ""))[:9] == [
         "spark-submit", *given[:4], "--name", "vsc t", "--driver-cores", "2",

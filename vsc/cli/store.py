@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from vsc.cli.common import add_functions, allowed_modules, print_payload
 from vsc.cli.errors import UsageError
-from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
+from vsc.cli.messages import Messages
+from vsc.cli.on_spark import check_java, need_packages, refusal
 from vsc.cli.problems import tell
+from vsc.cli.submit import add_submit, submit_options
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -50,17 +52,19 @@ def _action(
     actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, does: str
 ) -> argparse.ArgumentParser:
     parser = actions.add_parser(name, help=does, description=does[0].upper() + does[1:] + ".", allow_abbrev=False)
+    named = "" if name == "list" else " STORE" if name == "scan" else " STORE --key K"
+    parser.usage = f"{parser.prog}{named} --checkpoint DIR [option ...]"
     parser.add_argument("--checkpoint", required=True, metavar="DIR", help="the checkpoint of the query")
     parser.add_argument("--format", choices=("table", "json", "csv"), default="table", help="default: table")
     parser.add_argument("--at-epoch", type=int, metavar="N", help="as epoch N left it (default: the newest one)")
-    add_spark(parser)
     add_functions(parser)
+    add_submit(parser)
     return parser
 
 
 def execute(args: argparse.Namespace) -> int:
     """Answers; returns the exit status."""
-    options = SparkOptions.of(args)
+    options = submit_options(args, Messages())
     if not 0 <= (getattr(args, "limit", None) or 0) < 1 << 31:  # Spark's limit is a 32-bit number
         raise UsageError(f"--limit cannot be {args.limit}", f"give a number from 0 to {(1 << 31) - 1:,}")
     need_packages("vsc store")

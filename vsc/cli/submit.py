@@ -1,4 +1,4 @@
-"""What ``vsc run`` and ``vsc doctor`` are given in the manner of spark-submit.
+"""What commands that start Spark are given in the manner of spark-submit.
 
 As there, an option comes before ``--conf``, that before the ``--properties-file``, that before ``spark-defaults.conf``;
 an option and ``--conf`` that disagree are refused.
@@ -137,8 +137,8 @@ def _check_mode(args: argparse.Namespace, chosen: Mapping[str, str], master: str
         )
     elif args.print_submit is None:
         raise UsageError(
-            "vsc run is the driver, so it cannot run in cluster mode",
-            "leave --deploy-mode out, or add --print-submit DIR for the spark-submit command that runs it there",
+            "the driver runs here, not in cluster mode",
+            "leave --deploy-mode out; vsc run --print-submit DIR prints the spark-submit command that runs it there",
         )
 
 

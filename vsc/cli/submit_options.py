@@ -1,4 +1,4 @@
-"""The options that ``vsc run`` shares with spark-submit: each is a setting of Spark, the one that spark-submit makes of
+"""The options that commands share with spark-submit: each is a setting of Spark, the one that spark-submit makes of
 it. Where Spark would ignore one, or could not do what it says, it is refused with what to do instead.
 """
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from vsc.cli.common import add_functions, add_variables, allowed_modules, print_payload, variables
 from vsc.cli.errors import UsageError
 from vsc.cli.messages import Messages, Warnings
-from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
+from vsc.cli.on_spark import SparkOptions, check_java, need_packages, refusal
 from vsc.cli.plans import plan_of
 from vsc.cli.problems import tell
 from vsc.cli.run_checks import check_functions, check_partitions
+from vsc.cli.submit import add_submit, submit_options
 
 if TYPE_CHECKING:
     from vsc.changes import Change
@@ -28,6 +29,7 @@ __all__ = ["add_arguments", "execute"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
+    parser.usage = f"{parser.prog} --from OLD --checkpoint DIR [option ...] NEW"
     parser.add_argument("file", metavar="NEW", help="the new topology (.vdsl), or a plan (.json) of it")
     parser.add_argument(
         "--from", dest="old", required=True, metavar="OLD", help="the checkpoint to continue from; it is only read"
@@ -47,14 +49,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--position", action="append", default=[], metavar="SOURCE=POSITION",
         help="where a source begins: needed where its connector changes; can be repeated",
     )  # fmt: skip
-    add_spark(parser)
     add_variables(parser)
     add_functions(parser)
+    add_submit(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
-    messages, options, given = Messages(), SparkOptions.of(args), variables(args)
+    messages, given = Messages(), variables(args)
+    options = submit_options(args, messages)
     check_partitions(args.partitions)
     plan = plan_of(args.file, given, messages, warns=True)
     need_packages("vsc upgrade")
