@@ -39,7 +39,9 @@ _PIECES = 8
 _EXACT_IN_ARROW = {"boolean", "tinyint", "smallint", "int", "bigint", "double", "string"}
 """Types that Arrow reads as `data_reader` does, or not at all."""
 _BARE = r'\A(?:-?[0-9]+|"[^"\\\x00-\x1f]*")\z'
+_TINY = r"[0-9][eE]-0*[0-9]{2}"
 _SECOND = 1_000_000
+_MOST_DIGITS = 38  # of a decimal
 _Readers = list[Callable[[Any], Any]]
 """Of each column, what makes a value of it."""
 _Row = tuple[tuple[Any, ...] | None, str | None, str | None]
@@ -93,7 +95,7 @@ class JsonReader:
         try:
             objects = pc.ascii_trim_whitespace(texts.cast(pa.string()))
             ends = pc.and_(pc.starts_with(objects, "{"), pc.ends_with(objects, "}"))
-            if any(kind is None for kind in kinds) or not pc.all(ends).as_py():
+            if any(kind is None for kind in kinds) or not pc.all(ends).as_py() or self._has_tiny(objects):
                 return None
             found = _read(objects, pa.schema(zip((c.name for c in self.columns), kinds, strict=True)))
         except pa.ArrowInvalid:
@@ -102,6 +104,11 @@ class JsonReader:
             return None
         arrays = [self._typed(found.column(i).combine_chunks(), c.type) for i, c in enumerate(self.columns)]
         return None if any(array is None for array in arrays) else arrays
+
+    def _has_tiny(self, objects: pa.Array) -> bool:
+        """Whether a decimal may be so small that Arrow takes it for 0."""
+        decimals = any("decimal" in str(column.type) for column in self.columns)
+        return decimals and pc.any(pc.match_substring_regex(objects, _TINY), min_count=0).as_py() is True
 
     def _in_seconds(self, text: bytes) -> set[str]:
         """The columns of timestamps that are numbers in this text: others are likely to be as well."""
@@ -114,6 +121,8 @@ class JsonReader:
 
     def _typed(self, found: pa.Array, type: DataType) -> pa.Array | None:
         """What Arrow has read as the column's type; None if a value is not of it."""
+        if isinstance(type, DecimalType) and _is_wide(type):
+            return _narrowed(found, type)
         if _is_doubtful(found):
             return None
         match str(type):
@@ -220,16 +229,32 @@ def _arrow_type(type: DataType, counted: bool) -> pa.DataType | None:
             return arrow_type(type) if fields and all(_is_exact(f.type) for f in fields) else None
         case MapType():
             return None
+        case DecimalType(scale=scale):
+            return pa.decimal256(_MOST_DIGITS, scale) if _is_wide(type) else arrow_type(type)
     name = str(type)
     if name in ("date", "timestamp"):
         return pa.int64() if counted else pa.string()
     if name == "float":
         return pa.float64()
-    return arrow_type(type) if name in _EXACT_IN_ARROW or isinstance(type, DecimalType) else None
+    return arrow_type(type) if name in _EXACT_IN_ARROW else None
 
 
 def _is_exact(type: DataType) -> bool:
-    return str(type) not in ("date", "timestamp", "float") and _can_be_exact(type)
+    other = isinstance(type, DecimalType) and _is_wide(type)
+    return str(type) not in ("date", "timestamp", "float") and not other and _can_be_exact(type)
+
+
+def _is_wide(type: DecimalType) -> bool:
+    """Whether a text of so many digits may not fit into 128 bits at the type's scale: Arrow wraps it around."""
+    return type.precision + type.scale > _MOST_DIGITS
+
+
+def _narrowed(found: pa.Array, type: DecimalType) -> pa.Array | None:
+    """What Arrow has read in 256 bits as decimals of the type; None if one is too large."""
+    most = Decimal(10) ** (type.precision - type.scale)
+    if any(abs(end) >= most for end in pc.min_max(found).as_py().values() if end is not None):
+        return None
+    return found.cast(arrow_type(type))
 
 
 def _is_doubtful(found: pa.Array) -> bool:

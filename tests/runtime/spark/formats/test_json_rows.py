@@ -193,3 +193,36 @@ def test_one_bad_record_costs_only_the_few_beside_it(monkeypatch: pytest.MonkeyP
 
 def test_dates_are_values() -> None:
     assert read("day date", '{"day": "0001-01-01"}', '{"day": "9999-12-31"}') == [(0, date(1, 1, 1)), (1, date.max)]
+
+
+@pytest.mark.parametrize(
+    ("number", "type"),
+    [
+        ("350000000000000000000", "decimal(38,18)"), ("4", "decimal(38,38)"), ("-1673208", "decimal(38,37)"),
+        ("20243768844861673152906045097590856097", "array<decimal(38,37)>"), ("7.464020", "struct<a:decimal(38,38)>"),
+        ("32553299638443876859161466900720302442e-39", "decimal(38,0)"), ("1e-39", "array<decimal(15,0)>"),
+    ],
+)  # fmt: skip
+def test_a_decimal_that_does_not_fit_becomes_no_other_one(number: str, type: str) -> None:
+    value = {"array": f"[{number}]", "struct": f'{{"a": {number}}}'}.get(type.partition("<")[0], number)
+    reader = JsonReader((Column("x", parse_type(type)),))
+    rows = reader.read(pa.array([f'{{"x": {value}}}'.encode(), b'{"x": null}']))
+    assert [column.to_pylist() for column in rows.columns] == [[None, None]]
+    assert [problem is None for problem in rows.problems.to_pylist()] == [False, True]
+
+
+def test_decimals_of_all_types_are_read_alike_at_once_and_one_by_one() -> None:
+    rng, taken = random.Random(9), 0
+    for _ in range(1000):
+        precision = rng.choice((38, 38, rng.randint(1, 38)))
+        scale = rng.choice((0, precision, rng.randint(0, precision)))
+        number = (
+            f"{rng.choice(('', '-'))}{rng.randint(1, 10 ** rng.randint(1, 38))}{rng.choice(('', '.50', 'e5', 'e-7'))}"
+        )
+        reader = JsonReader((Column("x", parse_type(f"decimal({precision},{scale})")),))
+        texts = pa.array([f'{{"x": {number}}}'.encode()])
+        found = reader._at_once(texts)
+        if found is not None:
+            taken += 1
+            assert found[0].equals(reader._one_by_one(texts, 0).columns[0]), (number, precision, scale)
+    assert taken > 100
