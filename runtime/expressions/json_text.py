@@ -273,21 +273,24 @@ SCALARS: Scalars = {
 # ---------------------------------------------------------------------------------------------------------- writing
 
 
-def writer(type: DataType) -> Callable[[Any], str]:
-    """The function that writes an internal value of `type`, not null."""
+def writer(type: DataType, exact: bool = False) -> Callable[[Any], str]:
+    """The function that writes an internal value of `type`, not null: a time with milliseconds, as Spark does; if
+    `exact`, with microseconds where it has some."""
     match type:
         case StructType(fields):
-            members = [(quoted(f.name) + ":", writer(f.type)) for f in fields]
+            members = [(quoted(f.name) + ":", writer(f.type, exact)) for f in fields]
             return lambda value: _object(name + write(x) for (name, write), x in zip(members, value, strict=True)
                                          if x is not None)  # fmt: skip
         case ArrayType(element):
-            item = _or_null(writer(element))
+            item = _or_null(writer(element, exact))
             return lambda value: "[" + ",".join(map(item, value)) + "]"
         case MapType(key, entry):
-            name, item = caster(key, _TEXT), _or_null(writer(entry))
+            name, item = caster(key, _TEXT), _or_null(writer(entry, exact))
             return lambda value: _object(f"{quoted(name(k))}:{item(v)}" for k, v in value.items())
         case DecimalType():
             return str
+        case ScalarType("timestamp") if exact:
+            return _exact_instant
         case ScalarType(name_):
             return _WRITERS.get(name_, str)
     raise ValueError(f"no JSON for {type}")
@@ -320,6 +323,11 @@ def _instant(micros: int) -> str:
     seconds = millis // 1000
     time = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{millis % 1000:03d}"
     return f'"{date_text(days)}T{time}Z"'
+
+
+def _exact_instant(micros: int) -> str:
+    behind = micros % 1000
+    return f'{_instant(micros)[:-2]}{behind:03d}Z"' if behind else _instant(micros)
 
 
 _WRITERS: dict[str, Callable[[Any], str]] = {

@@ -189,8 +189,8 @@ class Losses:
 
 
 def json_rows(columns: Sequence[Column], arrays: Sequence[pa.Array], count: int) -> list[str | None]:
-    """Rows as JSON objects, as `to_json` writes them."""
-    write = writer(StructType(tuple(Field(c.name, c.type) for c in columns)))
+    """Rows as JSON objects, as `to_json` writes them, but with all digits of their times."""
+    write = writer(StructType(tuple(Field(c.name, c.type) for c in columns)), exact=True)
     return [write(row) for row in rows_of(arrays, columns, count)]
 
 

@@ -162,7 +162,7 @@ def is_spelled(texts: pa.Array) -> pa.Array:
 def texts(array: pa.Array, type: DataType, json: bool) -> pa.Array:
     """The values as PostgreSQL reads them, null for null; `json`: as JSON."""
     if json:
-        return _mapped(array, type, writer(type))
+        return _mapped(array, type, writer(type, exact=True))
     match type:
         case ScalarType("string"):
             return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 
 import pyarrow as pa
@@ -113,3 +114,14 @@ def test_the_types_of_a_table_that_is_made() -> None:
         name: created_type(parse_type(name)) for name in ("decimal(5,2)", "array<decimal(5,2)>", "array<array<int>>")
     }
     assert list(made.values()) == ["numeric(5,2)", "numeric(5,2)[]", "jsonb"]
+
+
+def test_json_has_all_digits_of_a_time() -> None:
+    type = parse_type("struct<at: timestamp, l: array<timestamp>, m: map<timestamp,timestamp>>")
+    micros = (1_000, 1, -1)
+    rows = [(at, [at, None], {at: at}) for at in micros]
+    shown = "1970-01-01T00:00:00.001Z", "1970-01-01T00:00:00.000001Z", "1969-12-31T23:59:59.999999Z"
+    keys = "1970-01-01 00:00:00.001", "1970-01-01 00:00:00.000001", "1969-12-31 23:59:59.999999"
+    assert [json.loads(text) for text in texts(to_array(rows, type), type, True).to_pylist()] == [
+        {"at": at, "l": [at, None], "m": {key: at}} for at, key in zip(shown, keys, strict=True)
+    ]
