@@ -33,8 +33,9 @@ _BINARY = "path string, modificationTime timestamp, length bigint, content binar
 _OPENING = 4 << 20
 """What opening a file costs beside reading it, in bytes, for Spark that makes tasks of files (its own default)."""
 _READING = ("spark.sql.parquet.", "spark.sql.legacy.parquet.")
-_OWN = {"spark.sql.parquet.outputTimestampType"}
-"""What begins the settings of how Spark reads parquet, and what of these vsc sets itself."""
+_WRITING = "spark.sql.parquet.output"
+"""What begins the settings of how Spark reads parquet, and those of them that are about writing: vsc sets one of these
+itself, and Spark one if its package for object stores is there."""
 
 
 def file_rows(
@@ -68,7 +69,7 @@ def parquet_files(spark: SparkSession, source: Source, options: Options, read: f
         return None
     if given.get("recursivefilelookup", "true").lower() != "true" or not Files(spark, options.text("path")).is_local:
         return None
-    told = (name for name in spark.conf.getAll if name.startswith(_READING) and name not in _OWN)
+    told = (name for name in spark.conf.getAll if name.startswith(_READING) and not name.startswith(_WRITING))
     if any(told) or spark._jsc.hadoopConfiguration().get("parquet.crypto.factory.class") is not None:
         return None
     return ParquetFiles(source.columns, read, _by_case(spark))
