@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import shutil
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.runtime.spark.connectors.lake.support import Case
+from vsc.runtime.errors import SinkError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +54,29 @@ def test_a_table_is_upserted_and_deleted_by_key_each_epoch_once(tmp_path: Path, 
     case.file(3, rate("NOK", 8.0, 80))
     assert [r.epoch for r in case.run(back_to=1)] == [2, 3]
     assert case.rows() == [("GBP", 4.0, 60, False), ("NOK", 8.0, 80, False), ("USD", 3.0, 60, False)]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("lake", ["delta", "iceberg"])
+def test_a_table_that_was_restored_from_an_older_copy_is_refused(
+    tmp_path: Path, lakes: SparkSession, lake: str
+) -> None:
+    case = Case(RATES % "", tmp_path, lakes, lake)
+    case.file(0, rate("EUR", 1.0, 10))
+    case.run()
+    shutil.copytree(tmp_path / "table", tmp_path / "copy")
+    case.file(1, rate("USD", 2.0, 20))
+    case.run()
+    shutil.rmtree(tmp_path / "table")
+    shutil.copytree(tmp_path / "copy", tmp_path / "table")
+    case.file(2, rate("CHF", 3.0, 30))
+    with pytest.raises(SinkError) as caught:
+        case.run()
+    assert caught.value.message.endswith(
+        " has epoch 0 of this checkpoint as the newest; the checkpoint has written up to epoch 1"
+    )
+    assert [r.epoch for r in case.run(back_to=0)] == [1, 2]
+    assert [row[0] for row in case.rows()] == ["CHF", "EUR", "USD"]
 
 
 ALL = """
