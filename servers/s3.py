@@ -133,7 +133,7 @@ class _Handler(WSGIRequestHandler):
         return True
 
     def log(self, type: str, message: str, *args: Any) -> None:
-        """Tells nothing: see `ObjectStore.requests`."""
+        """Logs nothing: see `ObjectStore.requests`."""
 
 
 def _nothing(request: Request) -> bool:

@@ -34,7 +34,7 @@ MAX_BYTES = 64 << 20
 """The biggest text file that is read whole."""
 
 _APPEARS_WHOLE = "fs.capability.outputstream.abortable"
-"""What a file system can do in which a file is not there until its stream is closed; Hadoop's name for it."""
+"""What a file system can do in which a file is not there until its stream is closed; Hadoop's name for it. S3's can."""
 _NOT_FOUND = "java.io.FileNotFoundException"
 _NO_CONTEXT = "org.apache.hadoop.fs.UnsupportedFileSystemException"
 _NUMBERED = re.compile(r"^\[Errno \d+\] ")
@@ -117,8 +117,7 @@ class Files:
         self.root = str(self._root.toString())
         self.is_local = str(self._root.toUri().getScheme()) == "file"
         self.appears_whole = not self.is_local and bool(self._fs.hasPathCapability(self._root, _APPEARS_WHOLE))
-        """Whether a file is there, whole, once its stream is closed, as in most object stores: to rename it would be to
-        copy it."""
+        """Whether a file is there, whole, once its stream is closed, as in S3: to rename it would be to copy it."""
         self._plain = str(self._root.toUri().getPath())
 
     def path(self, name: str = "") -> str:
@@ -161,7 +160,12 @@ class Files:
 
     def files(self, name: str = "") -> list[str]:
         """The relative paths of all files below a folder; none if it does not exist."""
-        return _unless_missing(lambda: sorted(self._below(self._path(name))), [])
+        try:
+            return sorted(self._below(self._path(name)))
+        except Py4JJavaError as error:
+            if _java_class(error) != _NOT_FOUND or self.exists(name):  # else something in it has just gone
+                raise
+            return []
 
     def _below(self, folder: Any) -> Iterator[str]:
         """The relative paths of all files below a folder that exists, as they are found."""
@@ -192,8 +196,8 @@ class Files:
             stream.close()
 
     def write(self, name: str, text: str, aside: str = "") -> None:
-        """Writes a file so that it is there whole or not at all, in place of an old one or, if the writing ends too
-        early, beside it. Where that takes a rename, it is written `aside` first, by default in the same folder."""
+        """Writes or replaces a file, whole or not at all: after a crash the old one is there. Where that takes a
+        rename, it is written `aside` first, by default in the same folder."""
         if self.appears_whole:
             self.overwrite(name, text)
             return
@@ -246,11 +250,16 @@ class Files:
         stream = self._fs.create(self._path(name), True)
         try:
             stream.write(bytearray(text.encode()))
+        except BaseException:
+            if self.appears_whole:  # to close it would be to publish a part
+                stream.abort()
+            raise
         finally:
             stream.close()
 
     def rename(self, old: str, new: str) -> None:
-        """Renames a file. Raises FileExistsError if that would overwrite one, OSError where it fails."""
+        """Renames a file. Raises FileExistsError, or the object store's own error, if that would overwrite one; OSError
+        where it fails."""
         if not self.appears_whole and self.exists(new):  # an object store looks itself
             raise FileExistsError(self.path(new))
         if not self._fs.rename(self._path(old), self._path(new)):

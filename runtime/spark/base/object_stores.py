@@ -13,10 +13,12 @@ __all__ = ["cloud_package", "refused", "without_store"]
 _CLOUD = "org.apache.spark:spark-hadoop-cloud_2.13"
 _RELEASES = {"4.1": "4.1.1"}
 """The newest release that has been published, for each of Spark's; 4.2.0 for all that are newer."""
+_SCHEMES = ("s3a", "abfs", "abfss", "wasb", "wasbs", "gs")
 _NO_CLASS = re.compile(r"Class (org\.apache\.hadoop\.fs\.s3a\.\S+|\S*(?:FileSystem|Credentials\w*|Provider)) not found")
 _ERROR = re.compile(
-    r"^(?:.*(?: terminated with exception|\.AccessDeniedException): |Caused by: |: )?"
-    r"(.*\b(?:software\.amazon\.awssdk|org\.apache\.hadoop\.fs\.(?:s3a|azurebfs|gs)|com\.google\.cloud)\.[\w.]*Exception\b.*?)"
+    r"^(?!\s+at )(?:.*(?: terminated with exception|\.AccessDeniedException): |Caused by: |: )?"
+    r"(.*\b(?:software\.amazon\.awssdk\.(?:services\.s3|core)|org\.apache\.hadoop\.fs\.(?:s3a|azurebfs|gs)"
+    r"|com\.google\.cloud\.(?:storage|hadoop))\.(?![\w.]*NoSuchKey)[\w.]*Exception\b.*?)"
     r"(?: SQLSTATE: \w+)?$",
     re.MULTILINE,
 )
@@ -34,7 +36,9 @@ def without_store(problem: str) -> str | None:
     """What to do where Hadoop says that it lacks what it needs for a file system; None if it says something else."""
     scheme = _NO_SCHEME.search(problem)
     if scheme is not None and scheme.group(1) in ("s3", "s3n"):
-        return "write s3a://... in place of s3://...: that is what Hadoop calls Amazon S3, and stores like it"
+        return "write s3a://... instead of s3://...: Hadoop's scheme for Amazon S3, and for stores like it"
+    if scheme is not None and scheme.group(1) not in _SCHEMES:
+        return "correct the scheme; Hadoop has hdfs, s3a, abfss, gs and others"
     if scheme is not None or _NO_CLASS.search(problem):
         return f"run with --packages {cloud_package()}, or with --jars and the jars of your store's client"
     return None
@@ -47,5 +51,5 @@ def refused(text: str) -> VscRuntimeError | None:
         return None
     return SinkError(
         f"the object store refuses, or does not answer: {found.group(1)[:400]}",
-        "let the run list, read, write and delete there, then run again: nothing is lost",
+        "allow the run to list, read, write and delete objects there, then run again: nothing is lost",
     )

@@ -1,7 +1,7 @@
 """What a source takes only once: its rows, written into the checkpoint as parquet and read from there.
 
-Guarantees: a query begins with a whole snapshot, and one that restarts reads the one that it began with. A snapshot
-appears in one rename; in an object store, which has none for folders, it is whole once Spark has marked it.
+Guarantees: a query begins with a whole snapshot, and one that restarts reads the one that it began with. On a local
+disk, a snapshot appears in one rename; elsewhere, where a folder's may be many, it is whole once Spark has marked it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.file_rows import file_rows
 
-__all__ = ["kept_rows", "take_once", "write_rows"]
+__all__ = ["kept_rows", "mark_whole", "take_once", "write_rows"]
 
 ROWS_A_FILE = 1 << 20
 _MARKS = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
@@ -30,13 +30,13 @@ def take_once(spark: SparkSession, options: Options, begun: bool, write: Callabl
     `begun`: it was there before; CheckpointError if it is missing then.
     """
     kept = Files(spark, options.kept)
-    if kept.exists(_MARK if kept.appears_whole else ""):
+    if kept.exists("" if begun or kept.is_local else _MARK):
         return
     if begun:
         raise CheckpointError(
             f"{options.place}: its snapshot, {kept.root}, is missing from the checkpoint", "restore the folder"
         )
-    if kept.appears_whole:
+    if not kept.is_local:
         kept.delete("")
         write(kept.root)
         return
@@ -49,6 +49,11 @@ def take_once(spark: SparkSession, options: Options, begun: bool, write: Callabl
         above.delete(aside)
         raise
     above.rename(aside, name)
+
+
+def mark_whole(files: Files, name: str) -> None:
+    """Marks a snapshot that has been copied to the folder `name`."""
+    files.overwrite(f"{name}/{_MARK}", "")
 
 
 def write_rows(rows: DataFrame, path: str) -> None:

@@ -93,7 +93,7 @@ def explained(error: BaseException, logs: SparkLogs, places: Sequence[WrittenFol
 def _known(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None:
     if is_full(text):
         return full_disk(text, _innermost(text), places)
-    unwritable = forbidden(text, places) or refused(text)
+    unwritable = forbidden(text, places)
     if unwritable is not None:
         return unwritable
     if "KAFKA_DATA_LOSS" in text or "data may have been lost" in text:
@@ -109,6 +109,8 @@ def _known(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None
     lake = lake_failure(text, _innermost(text))
     if lake is not None:
         return lake
+    if (by_store := refused(text)) is not None:
+        return by_store
     if _LATE in text:
         return StartError(
             "a Python worker of Spark did not start within 10 seconds: the machine is too busy",

@@ -85,18 +85,27 @@ def checkpoint_settings(spark: SparkSession, files: Files) -> dict[str, str]:
     On a local disk, Spark is kept from going through Hadoop's FileContext, which starts a process for every look at a
     file (`readlink`, some sixty an epoch). Renaming is as atomic, and a second driver is kept out by the claim.
 
-    In an object store, where a rename is a copy, it writes each file in place, and no checksum beside it: the store
-    has its own.
+    In S3, where a rename is a copy, it writes each file in place, and no checksum beside it: the store has its own.
+    Elsewhere it does, so that a state file that is damaged is found when it is read.
     """
+    found = _of_checkpoint(spark, files)
+    for name, own in found.items():
+        given = spark.conf.getAll.get(name, own)
+        if given != own:
+            _log.warning("%s=%s has no effect: vsc sets it to %s", name, given, own)
+    return found
+
+
+def _of_checkpoint(spark: SparkSession, files: Files) -> dict[str, str]:
     if files.is_local:
-        return {_FILE_MANAGER: _OF_FOLDERS}
+        return {_CHECKSUMS: "true", _FILE_MANAGER: _OF_FOLDERS}
     if not files.appears_whole:
-        return {}
+        return {_CHECKSUMS: "true"}
     loader = spark._jvm.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
     if loader.getResource(_OF_OBJECTS.replace(".", "/") + ".class") is None:
         _log.warning(
-            "%s is in an object store, in which Spark writes, copies and deletes each file: run with --packages %s and "
-            "it writes each once", files.root, cloud_package(),
+            "Spark writes, copies and deletes each file of %s: run with --packages %s, and it writes each once",
+            files.root, cloud_package(),
         )  # fmt: skip
         return {_CHECKSUMS: "false"}
     return {_CHECKSUMS: "false", _FILE_MANAGER: _OF_OBJECTS}
@@ -114,13 +123,13 @@ def query_configuration(partitions: int) -> dict[str, str]:
         "spark.sql.streaming.stateStore.providerClass": _STATE_PROVIDER,
         "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        # A state file that is damaged is found when it is read, on every file system.
-        _CHECKSUMS: "true",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         # Only workers of sources would get this, and could not serve stages: all would be loaded twice.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
+        # Java's old formats, which LEGACY means, have no microseconds, and read more texts as times.
+        "spark.sql.legacy.timeParserPolicy": "CORRECTED",
         # A file is one task's: with an opening cost beyond any size Spark neither splits nor packs files.
         "spark.sql.files.maxPartitionBytes": str(_WHOLE_FILES),
         "spark.sql.files.openCostInBytes": str(_WHOLE_FILES),

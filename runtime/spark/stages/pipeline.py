@@ -45,6 +45,7 @@ def pipeline(
 ) -> DataFrame:
     """The rows of the wire (`WIRE_DDL`) of `plan`, whose connectors' options are those of `resolved`; `control` is the
     control source's folder, `kept` that in which sources keep what they have taken."""
+    # A file source writes its log as its own session says, whenever it writes: this one's settings stay.
     reading = frozen_session(spark)
     # A query that waits for idle sources asks for many epochs: what was read of the control source goes.
     lines = _of(spark, reading.readStream.format("text").option("cleanSource", "delete").load(control))
@@ -65,7 +66,7 @@ def pipeline(
 
 
 def _of(spark: SparkSession, rows: DataFrame) -> DataFrame:
-    """The rows as those of a session, to which a query that begins with them belongs."""
+    """The same rows, moved to `spark`: a query runs in the session of its first source."""
     of_rows = spark._jvm.org.apache.spark.sql.classic.Dataset.ofRows  # type: ignore[union-attr]
     return DataFrame(of_rows(spark._jsparkSession, rows._jdf.logicalPlan()), spark)
 

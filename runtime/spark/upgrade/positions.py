@@ -19,6 +19,7 @@ from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.connector import Connector
 from vsc.runtime.spark.connectors.position import NOW, SourceNotes
 from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.connectors.snapshot import mark_whole
 
 __all__ = ["Position", "positions", "write_positions"]
 
@@ -108,6 +109,7 @@ def _go_on(one: Position, before: Node, old: Files, new: Files) -> None:
     was, now = (f"vsc/sources/{node.source.rank}" for node in (before, one.node))
     if one.keeps and old.exists(was):
         old.copy(was, new, now)
+        mark_whole(new, now)
     if one.offset != _NOTHING:
         read = partial(_read_files, one, old, new, now)
         one.connector.go_on(SourceNotes(new, one.number), Options.of_source(one.node), one.offset, read)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from vsc.runtime.errors import CheckpointError
+from vsc.runtime.errors import CheckpointError, SourceError
 from vsc.runtime.spark.base.hadoop import file_errors_as
 from vsc.runtime.spark.base.object_stores import cloud_package, refused, without_store
+from vsc.runtime.spark.query.failures import translated
 
 PACKAGE = "org.apache.spark:spark-hadoop-cloud_2.13:4.1.1"
 S3A = "Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"
@@ -26,8 +27,9 @@ def test_the_module_of_each_spark() -> None:
             "java.lang.ClassNotFoundException: Class software.amazon.awssdk.auth.CredentialsProvider not found",
             "run with",
         ),
-        ('No FileSystem for scheme "s3"', "write s3a://... in place of s3://..."),
+        ('No FileSystem for scheme "s3"', "write s3a://... instead of s3://..."),
         ('No FileSystem for scheme "gs"', "run with --packages org.apache.spark:spark-hadoop-cloud_2.13:"),
+        ('No FileSystem for scheme "hdsf"', "correct the scheme"),
         ("Class org.example.Main not found", None),
         ("Permission denied", None),
     ],
@@ -68,5 +70,20 @@ def test_a_refusal(text: str) -> None:
     assert error.message == f"the object store refuses, or does not answer: ck/offsets: PUT 0-byte object: {GONE}"
 
 
-def test_other_errors_are_no_refusals() -> None:
-    assert refused("java.nio.file.AccessDeniedException: /x\n\tat org.apache.hadoop.fs.s3a.S3AFileSystem.x") is None
+@pytest.mark.parametrize(
+    "text",
+    [
+        "java.nio.file.AccessDeniedException: /x\n\tat org.apache.hadoop.fs.s3a.S3AFileSystem.x",
+        "Caused by: x\n\tat software.amazon.awssdk.services.s3.model.S3Exception$Builder.build(S3Exception.java:1)",
+        "FileNotFoundException: No such file: software.amazon.awssdk.services.s3.model.NoSuchKeyException: no key",
+        "Caused by: software.amazon.awssdk.services.glue.model.AccessDeniedException: no right",
+    ],
+)
+def test_other_errors_are_no_refusals(text: str) -> None:
+    assert refused(text) is None
+
+
+def test_kafka_may_speak_of_the_clouds_credentials() -> None:
+    cause = "Caused by: software.amazon.awssdk.core.exception.SdkClientException: Unable to load credentials"
+    error = translated(Exception(f"org.apache.kafka.common.errors.SaslAuthenticationException: no\n{cause}"))
+    assert isinstance(error, SourceError)

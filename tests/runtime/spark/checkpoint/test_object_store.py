@@ -165,6 +165,14 @@ def test_a_snapshot_is_taken_whole_or_again(spark: SparkSession, store: ObjectSt
     assert found == [30, 10, 10, 10]  # the last change is behind the mark
 
 
+def test_a_file_that_cannot_be_written_stays_as_it_was(spark: SparkSession, store: ObjectStore) -> None:
+    files = Files(spark, f"s3a://{store.new_bucket()}/ck")
+    files.write("a", "1")
+    with pytest.raises(UnicodeEncodeError):
+        files.write("a", "\ud83d")
+    assert files.read("a") == "1"
+
+
 @pytest.mark.parametrize("name", ["ck/state", "ck/offsets"])
 def test_a_refusal_is_told_as_one(spark: SparkSession, store: ObjectStore, name: str) -> None:
     bucket = filled(store)

@@ -51,6 +51,8 @@ class Folder:
         (self.path / name).parent.mkdir(parents=True, exist_ok=True)
         (self.path / name).write_text(text)
 
+    overwrite = write
+
     def copy(self, name: str, to: Folder, new: str) -> None:
         for one in self.names(name):
             to.write(f"{new}/{one}", self.read(f"{name}/{one}"))
@@ -83,7 +85,8 @@ def test_what_spark_is_told_of_each_source(tmp_path: Path) -> None:
     ]  # fmt: skip
     write_positions(found, old, new, lambda node: [])
     assert sorted(str(p.relative_to(new.path)) for p in new.path.rglob("*") if p.is_file()) == [
-        "sources/2/0", "sources/5/offsets/0", "sources/6/0", "sources/7/0", f"vsc/sources/{rank(after, 'c')}/part-0",
+        "sources/2/0", "sources/5/offsets/0", "sources/6/0", "sources/7/0",
+        *(f"vsc/sources/{rank(after, 'c')}/{name}" for name in ("_SUCCESS", "part-0")),
     ]  # fmt: skip
     assert new.read("sources/5/offsets/0") == OFFSETS[4]
     assert new.read("sources/6/0") == '\0v1\n{"t": {"0": 7, "1": 0}}'
