@@ -127,6 +127,6 @@ def test_a_history_is_written_and_seeds_a_table(tmp_path: Path, lakes: SparkSess
     found = {row["id"]: row["rate"] for row in parquet_rows(tmp_path / "out")}
     assert [found[i] for i in range(len(asked))] == [None, 10, 10, 20, 30, None, 5, None, 7, None, None, 3, None]
     wrong = Case(READ.replace("valid_to = '__END_AT'", "valid_to = 'until'"), tmp_path, lakes, lake)
-    wrong.variables["in"] = str(tmp_path / "asked")
+    wrong.variables |= {"in": str(tmp_path / "asked"), "out": str(tmp_path / "other")}
     error = wrong.refused(checkpoint="ck3")
     assert (error.code, "its column 'until' of times is no such column" in error.message) == ("VSC922", True)
