@@ -38,6 +38,7 @@ __all__ = ["Delta", "DeltaTable"]
 _WRITE = "spark.databricks.delta.write"
 _FEED = "readChangeFeed"
 _ENABLED = "delta.enableChangeDataFeed"
+_RETENTION = "delta.setTransactionRetentionDuration"
 _VERSION, _FILE, _ROW, _OLDER = "_vsc_version", "_vsc_file", "_vsc_row", "_vsc_older"
 _SHUFFLED = "spark.sql.shuffle.partitions"
 
@@ -80,6 +81,10 @@ class DeltaTable(LakeTable):
                 table = tables.forPath(session, Files(spark, str(self.path)).root)
             found = table.deltaLog().unsafeVolatileSnapshot().transactions().get(writer)
             return int(found.get()) if found.isDefined() else None
+
+    def forgets(self, spark: SparkSession) -> bool:
+        """If its transactions expire, which they do not by default."""
+        return _RETENTION in self.properties(spark)
 
     def numbered(self, writer: str, number: int) -> Mapping[str, str]:
         """See `LakeTable`."""

@@ -75,6 +75,10 @@ class IcebergTable(LakeTable):
             snapshot = None if parent is None else table.snapshot(parent)
         return None
 
+    def forgets(self, spark: SparkSession) -> bool:
+        """Once the snapshot has expired."""
+        return True
+
     def numbered(self, writer: str, number: int) -> Mapping[str, str]:
         """See `LakeTable`."""
         return {f"{_SUMMARY}.{_WRITER}": writer, f"{_SUMMARY}.{_NUMBER}": str(number)}

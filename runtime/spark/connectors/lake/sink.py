@@ -72,7 +72,7 @@ class LakeSink(TableSink):
         self._names = {name: field.name for name, field in columns_by_name(columns).items()}
         self._offset = int(self._table.properties(self._spark).get(self._offset_name, 0))
         self._newest = self._last(self._spark)
-        if self._newest is not None:  # none at all may be left where snapshots expire
+        if self._newest is not None or not self._table.forgets(self._spark):
             self._check_holds()
 
     def is_new(self, epoch: int) -> bool:

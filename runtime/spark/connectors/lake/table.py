@@ -111,6 +111,10 @@ class LakeTable(ABC):
         """The number of the last write of `writer` that is in the table; None without one."""
 
     @abstractmethod
+    def forgets(self, spark: SparkSession) -> bool:
+        """Whether the table, which is there, may no longer know of a write whose rows it has."""
+
+    @abstractmethod
     def numbered(self, writer: str, number: int) -> Mapping[str, str]:
         """The settings of a session in which a write is that of `writer` with this number."""
 

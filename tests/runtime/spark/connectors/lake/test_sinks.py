@@ -79,6 +79,35 @@ def test_a_table_that_was_restored_from_an_older_copy_is_refused(
     assert [row[0] for row in case.rows()] == ["CHF", "EUR", "USD"]
 
 
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("lake", ["delta", "iceberg"])
+def test_a_table_without_any_epoch_is_refused_where_they_do_not_expire(
+    tmp_path: Path, lakes: SparkSession, lake: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    case = Case(RATES % "", tmp_path, lakes, lake)
+    lakes.sql(f"create table {case.sql()} (currency string, rate double, at bigint, gone boolean) using {lake}")
+    shutil.copytree(tmp_path / "table", tmp_path / "copy")
+    case.file(0, rate("EUR", 1.0, 10))
+    case.run()
+    case.delete("currency = 'EUR'")
+    case.file(1, rate("EUR", None, 20, gone=True))  # changes nothing, and is an epoch of the table all the same
+    case.run()
+    case.file(2, rate("USD", 2.0, 30))
+    assert [r.epoch for r in case.run()] == [2]
+    shutil.rmtree(tmp_path / "table")
+    shutil.copytree(tmp_path / "copy", tmp_path / "table")
+    case.file(3, rate("CHF", 3.0, 40))
+    if lake == "delta":
+        with pytest.raises(SinkError) as caught:
+            case.run()
+        assert caught.value.message.endswith(
+            " has nothing of this checkpoint; the checkpoint has written up to epoch 2"
+        )
+        case.table.set_property(lakes, "delta.setTransactionRetentionDuration", "interval 1 day")
+    assert [r.epoch for r in case.run()] == [3]
+    assert any("holds nothing of what this checkpoint wrote" in record.getMessage() for record in caplog.records)
+
+
 ALL = """
 stream values_ (
   k string, b boolean, t tinyint, s smallint, i int, l bigint, f float, d double, n decimal(20, 4), x binary,
