@@ -33,9 +33,13 @@ _BINARY = "path string, modificationTime timestamp, length bigint, content binar
 _OPENING = 4 << 20
 """What opening a file costs beside reading it, in bytes, for Spark that makes tasks of files (its own default)."""
 _READING = ("spark.sql.parquet.", "spark.sql.legacy.parquet.")
-_WRITING = "spark.sql.parquet.output"
-"""What begins the settings of how Spark reads parquet, and those of them that are about writing: vsc sets one of these
-itself, and Spark one if its package for object stores is there."""
+"""What begins the settings of how Spark reads parquet."""
+_WRITING = (
+    "spark.sql.parquet.output", "spark.sql.parquet.compression.", "spark.sql.parquet.writeLegacyFormat",
+    "spark.sql.parquet.fieldId.write.",
+)  # fmt: skip
+"""What begins those of them that are about writing only: vsc sets one itself, and Spark one if its package for object
+stores is there."""
 
 
 def file_rows(

@@ -301,6 +301,9 @@ def test_the_rows_are_those_that_spark_reads_and_a_checkpoint_goes_on_from_one_t
         ("string", ", 'mergeSchema' = 'false'", "spark.sql.shuffle.partitions", False),
         ("string", ", 'recursiveFileLookup' = 'false'", "spark.sql.shuffle.partitions", False),
         ("string", "", "spark.sql.parquet.binaryAsString", False),
+        ("string", "", "spark.sql.parquet.compression.codec", True),
+        ("string", "", "spark.sql.parquet.writeLegacyFormat", True),
+        ("string", "", "spark.sql.parquet.fieldId.write.enabled", True),
     ],
 )
 def test_spark_reads_what_it_was_told_how_to_read(
