@@ -109,11 +109,12 @@ class _File:
             yield self._batch({}, ["a quote is not closed"], b"".join(self._pending))
 
     def find_header(self, data: bytes, ends: list[int]) -> int:
-        """Looks for the header among the records that end at `ends`; returns where what follows it begins."""
+        """Looks for the header among the records that end at `ends`, the first that is not blank; returns where what
+        follows it begins."""
         start = 0
         for end in ends:
-            if data[start:end].strip(b"\r\n"):
-                self.header = self._names(data[start:end])
+            if data[start:end].strip(b"\r\n") and any(names := self._names(data[start:end])):
+                self.header = names
                 return end
             start = end
         return start
@@ -142,8 +143,9 @@ class _File:
             raise SourceError(
                 f"{self._cells.place}: the header of {unquote(self.path)} names none of the declared columns: it is "
                 + shown(self._cells.dialect.separator.join(self.header)),
-                "write a header into the file, or remove it; or add missing_columns = 'null' to the options of the "
-                "source, if there may be files without any of its columns",
+                "write a header into the file; or remove it, and add 'ignoreMissingFiles' = 'true' to the options of "
+                "the source for one run; or add missing_columns = 'null' there, if there may be files without any of "
+                "its columns",
             )
 
     def _names(self, line: bytes) -> list[str]:

@@ -133,6 +133,11 @@ def test_a_single_column_may_have_any_name() -> None:
     assert read("x\n1\n") == [([None, None], None)]
 
 
+def test_the_header_is_the_first_line_with_a_name() -> None:
+    assert read("  \n ,\n\na,b\n1,2\n") == [(["1", "2"], None)]
+    assert read("  \n,\n") == []
+
+
 def test_a_header_may_have_to_name_a_column() -> None:
     def first(path: str, header: bytes) -> list[dict[str, Any]]:
         cells = CsvCells(texts("ab"), CsvDialect.of({}, "source 's'"), "source 's'", ("p",), named=True)

@@ -90,7 +90,7 @@ def test_a_file_without_a_header_is_named(spark: Any, tmp_path: Path, lenient: b
         f"source 'rows' (line 2): the header of file:{tmp_path}/in/1.csv names none of the declared columns: it is "
         "'y,2'"
     )
-    assert known.help.startswith("write a header into the file")
+    assert known.help.startswith("write a header into the file; or remove it, and add 'ignoreMissingFiles' = 'true'")
 
 
 def test_a_dialect_that_cannot_be_is_refused_at_the_start(tmp_path: Path) -> None:
