@@ -199,7 +199,7 @@ _WARNINGS = {
     "VSC332": "a value that is always null",
     "VSC333": "an expression that always fails",
     "VSC334": "a condition that is always the same",
-    "VSC335": "a pattern that is hardly meant",
+    "VSC335": "a pattern that is probably a mistake",
     "VSC341": "a stream that is merged with itself",
     "VSC342": "two sinks that write to one place",
     "VSC343": "a sink that writes to its own source",

@@ -18,13 +18,15 @@ _MONTHS = re.compile(r"(?<=[Hh])MM|(?<=[Hh][^A-Za-z])MM")
 
 
 def pattern_finding(pattern: str, span: Span) -> Finding | None:
-    """VSC335 if minutes in the pattern at `span` are hardly meant where they stand, or months are."""
+    """VSC335 if minutes in the pattern at `span` are probably a mistake where they stand, or months are."""
     letters = {*filter(str.isalpha, _QUOTED.sub("", pattern))}
     dated = {"y", "d"} <= letters or (bool({"y", "d"} & letters) and not {"H", "h"} & letters)
     if dated and "M" not in letters and _MINUTES.search(pattern):
         meant = _MINUTES.sub(lambda found: found[0].upper(), pattern)
-        return Finding("VSC335", span, "`m` is the minute, and no month is here", (), f"write `{string(meant)}`")
+        message = "`m` means minutes, and the pattern has no month"
+        return Finding("VSC335", span, message, (), f"write `{string(meant)}`")
     if "m" not in letters and _MONTHS.search(pattern):
         meant = _MONTHS.sub("mm", pattern)
-        return Finding("VSC335", span, "`M` is the month, and no minute is here", (), f"write `{string(meant)}`")
+        message = "`M` means months, and the pattern has no minute"
+        return Finding("VSC335", span, message, (), f"write `{string(meant)}`")
     return None

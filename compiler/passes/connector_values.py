@@ -40,12 +40,13 @@ def _impossible(clause: syntax.ConnectorClause, role: Role, own: Values, spark: 
 
 
 def _unfinished(clause: syntax.ConnectorClause) -> Iterator[Finding]:
-    """``${`` that begins no variable, and ``{{ x }}``. Kafka's options may have ``${provider:path:key}``, its own."""
+    """``${`` that begins no variable, and ``{{ x }}``. A quoted option may have ``{{ x }}`` for another system, and
+    ``${provider:path:key}``, which is Kafka's."""
     for option in clause.options:
         text = option.value.value if isinstance(option.value, syntax.Literal) else None
         if not isinstance(text, str):
             continue
-        if (template := _TEMPLATE.search(text)) is not None:
+        if not option.quoted and (template := _TEMPLATE.search(text)) is not None:
             yield Finding(
                 "VSC505", option.value.span, f"`{template[0]}` is not a variable here", (),
                 f"write `${{{template[1]}}}`, and run with `--var {template[1]}=...`",

@@ -124,9 +124,8 @@ def _wrong_kind(name: syntax.Name, role: Role) -> Finding:
     if name.text in FACTS:
         other = "written" if role == "source" else "read"
         return Finding("VSC502", name.span, f"`{name.text}` can only be {other}", (), f"use one of {listed}")
-    near = nearest(name.text, usable) or next(
-        (own for own in (_ELSEWHERE.get(name.text.lower()),) if own in usable), None
-    )
+    meant = _ELSEWHERE.get(name.text.lower())
+    near = nearest(name.text, usable) or (meant if meant in usable else None)
     action = f"write `{near}`" if near is not None else f"use one of {listed}"
     fix = renamed(name.span, name.text, usable)
     return Finding("VSC501", name.span, f"there is no connector `{name.text}`", (), action, fix)
@@ -134,7 +133,8 @@ def _wrong_kind(name: syntax.Name, role: Role) -> Finding:
 
 def _missing(clause: syntax.ConnectorClause, facts: ConnectorFacts, own: tuple[syntax.Option, ...]) -> list[Finding]:
     kind, given = facts.kind, {option.name.text: option for option in own}
-    meant = {facts.own_names.get(option.name.text.lower()) for option in clause.options if option.quoted}
+    quoted = {option.name.text.lower() for option in clause.options if option.quoted}
+    meant = {own for name, own in facts.own_names.items() if name in quoted}
     wrong = [
         Finding("VSC504", clause.span, f"`{kind}` needs the option `{name}`", (), to_add(name, facts.options[name]))
         for name in lacking(facts.required, own, facts.options)

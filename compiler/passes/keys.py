@@ -156,7 +156,7 @@ def join_on(source: SourceFile, join: syntax.Join, right: Schema, scope: Scope) 
 def _named(key: Expr, source: SourceFile, part: syntax.KeyItem) -> str:
     """The help for a key column without a name."""
     if isinstance(key, Literal) and isinstance(key.value, int):
-        return "write the column itself: a number does not stand for an item"
+        return "write the column itself: a number does not refer to a column"
     return f"write {code(f'{source.slice(part.span)} as NAME')}"
 
 

@@ -114,7 +114,8 @@ def too_long(duration: syntax.Duration | syntax.Variable, code: str) -> Finding 
 
 def _unknown(option: syntax.Option, specs: Mapping[str, OptionSpec], owner: str, code: str) -> Finding:
     name = option.name.text
-    near = nearest(name, specs) or next((own for own in (_ELSEWHERE.get(name.lower()),) if own in specs), None)
+    meant = _ELSEWHERE.get(name.lower())
+    near = nearest(name, specs) or (meant if meant in specs else None)
     known = ", ".join(f"`{spec}`" for spec in specs)
     action = f"write `{near}`" if near is not None else f"use one of {known}" if known else "remove it"
     fix = None if option.quoted else renamed(option.name.span, name, specs)

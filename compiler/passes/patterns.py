@@ -1,4 +1,4 @@
-"""Patterns of times in the options of connectors that are hardly meant (VSC335)."""
+"""Patterns of times in the options of connectors that are probably mistakes (VSC335)."""
 
 from __future__ import annotations
 

@@ -53,6 +53,7 @@ STILTED = {
     r"\blet (?:\S+ ){1,6}be\b": "make ...",
     r"\bstands? alone\b": "cannot be combined with",
     r"\bare in lower case\b": "are written in lower case",
+    r"\bhardly meant\b": "probably a mistake",
 }
 """Phrases that must not come back, and what to write."""
 

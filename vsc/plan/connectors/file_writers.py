@@ -1,4 +1,4 @@
-"""Spark's options for the files that a sink writes, in lower case."""
+"""Spark's options for the files that a sink writes."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from vsc.plan.connectors.facts import VARIABLE, Problem, Scalar, Values, Wrong, 
 
 __all__ = ["writer_problems", "wrong_writer_option"]
 
-_ANY = ("compression", "maxrecordsperfile")
+_ANY = ("compression", "maxRecordsPerFile")
 _TEXT = (
-    *_ANY, "codec", "dateformat", "timestampformat", "timestampntzformat", "timezone", "locale", "encoding", "charset",
-    "linesep",
+    *_ANY, "dateFormat", "timestampFormat", "timestampNTZFormat", "timeZone", "locale", "encoding", "charset",
+    "lineSep",
 )  # fmt: skip
 _CSV = (
-    "sep", "delimiter", "quote", "escape", "escapequotes", "quoteall", "chartoescapequoteescaping", "header",
-    "nullvalue", "emptyvalue", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "extension",
+    "codec", "sep", "delimiter", "quote", "escape", "escapeQuotes", "quoteAll", "charToEscapeQuoteEscaping", "comment",
+    "header", "nullValue", "emptyValue", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "extension",
 )  # fmt: skip
+_JSON = ("ignoreNullFields", "pretty", "writeNonAsciiCharacterAsCodePoint")
 _KNOWN: Mapping[Scalar | None, tuple[str, ...]] = {
-    "csv": (*_TEXT, *_CSV), "json": (*_TEXT, "ignorenullfields", "pretty"), "parquet": _ANY, "orc": _ANY,
+    "csv": (*_TEXT, *_CSV), "json": (*_TEXT, *_JSON), "parquet": _ANY, "orc": _ANY,
 }  # fmt: skip
 _FLAGS = (
     "escapequotes", "quoteall", "header", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "ignorenullfields",
-    "pretty",
+    "pretty", "writenonasciicharacterascodepoint",
 )  # fmt: skip
 _TEXT_CODECS = ("none", "uncompressed", "bzip2", "deflate", "gzip", "lz4", "snappy")
 _CODECS: Mapping[Scalar | None, tuple[str, ...]] = {
@@ -40,10 +41,10 @@ def wrong_writer_option(name: str, options: Values) -> Wrong:
     """
     form = options.get("format")
     known = _KNOWN.get(form)
-    if known is None or "." in name or name.lower() in known:
+    if known is None or "." in name or name.lower() in map(str.lower, known):
         return None
-    message = f"'{name}' has no effect on {str(form).upper()} files that a sink writes"
-    return message, f"remove it; those that have are {', '.join(sorted(known))}"
+    message = f"'{name}' has no effect on {_shown(form)} files that a sink writes"
+    return message, f"remove it; the options with an effect are {', '.join(sorted(known, key=str.lower))}"
 
 
 def writer_problems(options: Values, spark: Values) -> Iterator[Problem]:
@@ -59,9 +60,14 @@ def _value(form: Scalar | None, name: str, text: str) -> Wrong:
     """What is wrong with the value of a known option, with its help."""
     lower = name.lower()
     if lower in ("compression", "codec") and "." not in text and text.lower() not in _CODECS[form]:
-        return f"'{name}' cannot be '{text}' for {str(form).upper()}", f"use one of {', '.join(_CODECS[form])}"
+        return f"'{name}' cannot be '{text}' for {_shown(form)}", f"use one of {', '.join(_CODECS[form])}"
     if lower in _FLAGS and text.lower() not in ("true", "false"):
         return f"'{name}' is true or false, not '{text}'", "write 'true' or 'false'"
     if lower == "maxrecordsperfile" and not (text.isdecimal() and int(text) > 0):
         return f"'{name}' is a whole number of at least 1, not '{text}'", "write one, such as '1000000'"
     return None
+
+
+def _shown(form: Scalar | None) -> str:
+    """A format, as people write it."""
+    return "Parquet" if form == "parquet" else str(form).upper()
