@@ -36,6 +36,8 @@ def _has_times(type: DataType) -> bool:
 
 
 def _text(value: Column, type: DataType) -> Column:
+    if not _has_times(type):
+        return value
     match type:
         case ArrayType(element):
             return F.transform(value, lambda one: _text(one, element))
@@ -44,8 +46,6 @@ def _text(value: Column, type: DataType) -> Column:
             return F.transform_keys(values, lambda one, _: _text(one, key))
         case StructType(fields):
             made = [_text(value.getField(field.name), field.type).alias(field.name) for field in fields]
-            return F.when(value.isNotNull(), F.struct(*made)) if made else value
-    if type != TIMESTAMP:
-        return value
+            return F.when(value.isNotNull(), F.struct(*made))
     is_whole = F.unix_micros(value) % 1000 == 0
     return F.when(is_whole, F.date_format(value, _MILLIS)).otherwise(F.date_format(value, _MICROS))
