@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.types import DecimalType
+from vsc.plan.types import MAX_PRECISION, DecimalType
 from vsc.runtime.texts import date_of, decimal_of, timestamp_of
 
 __all__ = ["dates_of", "decimals_of", "timestamps_of", "usual_decimals"]
@@ -27,7 +27,6 @@ _OFFSET = r"(?:Z|[+-](?:0\d|1[0-7]):?[0-5]\d)"
 _EDGE = r"\A(?:000|9999)"
 """What begins the years at whose ends Arrow counts on."""
 _TIMESTAMP = pa.timestamp("us", "UTC")
-_MOST_DIGITS = 38  # of a decimal
 
 
 def dates_of(texts: pa.Array) -> pa.Array:
@@ -66,7 +65,7 @@ def usual_decimals(type: DecimalType) -> str:
     """The texts that Arrow reads as decimals of a type, or refuses. Of one with more digits it makes another number:
     what does not fit into 128 bits wraps around."""
     whole = type.precision - type.scale
-    behind = _MOST_DIGITS - max(whole, 1)
+    behind = MAX_PRECISION - max(whole, 1)
     return (rf"-?\d{{1,{whole}}}" if whole else "-?0") + (rf"(?:\.\d{{1,{behind}}})?" if behind else "")
 
 

@@ -11,10 +11,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyspark
-
 from servers.missing import program
 from vsc.runtime.spark.base.object_stores import cloud_package
+from vsc.runtime.spark.base.releases import minor_release
 from vsc.runtime.spark.connectors.jars import DELTA, ICEBERG, KAFKA, KAFKA_JARS
 
 __all__ = ["BROKER", "CACHE", "broker_jars", "connector_jars", "lake_jars", "maven", "object_store_jars"]
@@ -66,7 +65,7 @@ def object_store_jars() -> list[str]:
 
     The SDK is taken in parts, as Hadoop's bundle of all of it has 640 MB.
     """
-    releases = _S3.get(".".join(pyspark.__version__.split(".")[:2]))
+    releases = _S3.get(minor_release())
     if releases is None:
         return []
     hadoop, sdk = releases

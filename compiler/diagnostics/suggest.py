@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from vsc.compiler.diagnostics.model import Fix
 from vsc.compiler.diagnostics.wording import named
 from vsc.compiler.source import Span
 
-__all__ = ["distance", "misspelt", "nearest", "renamed"]
+__all__ = ["distance", "likely", "misspelt", "nearest", "renamed"]
 
 _LONGEST = 100  # letters; nobody mistypes a longer name, and comparing takes time quadratic in the length
+
+
+def likely(name: str, known: Collection[str], elsewhere: Mapping[str, str]) -> str | None:
+    """The name in `known` that `name` most likely misspells, else what it is called here as `elsewhere` says."""
+    other = elsewhere.get(name.lower())
+    return nearest(name, known) or (other if other in known else None)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -25,6 +25,7 @@ from vsc.plan.types import (
     DOUBLE,
     INT,
     INTERVAL,
+    MAX_PRECISION,
     TIMESTAMP,
     VOID,
     ArrayType,
@@ -34,7 +35,6 @@ from vsc.plan.types import (
 
 __all__ = ["AggregateCalls"]
 
-_MOST_DIGITS = 38
 _MOST_ROWS = 1000
 _OF_NUMBERS = ("sum", "avg", "stddev", "variance")
 _OF_CONDITIONS = {"bool_and": "min", "bool_or": "max"}
@@ -177,5 +177,5 @@ def _type(name: str, args: tuple[Expr, ...]) -> DataType:
         return type_
     if isinstance(type_, DecimalType):
         precision, scale = (10, 0) if name == "sum" else (4, 4)
-        return DecimalType(min(type_.precision + precision, _MOST_DIGITS), min(type_.scale + scale, _MOST_DIGITS))
+        return DecimalType(min(type_.precision + precision, MAX_PRECISION), min(type_.scale + scale, MAX_PRECISION))
     return DOUBLE if name == "avg" else type_

@@ -18,6 +18,7 @@ from vsc.plan.types import (
     FLOAT,
     INT,
     INTERVAL,
+    MAX_PRECISION,
     SMALLINT,
     STRING,
     TIMESTAMP,
@@ -51,7 +52,6 @@ INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
 _NUMBERS = (*INTEGERS, FLOAT, DOUBLE)
 _BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 _DIGITS = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 20}
-_MAX_PRECISION = 38
 _MIN_ADJUSTED_SCALE = 6
 
 
@@ -94,10 +94,10 @@ def adjusted(precision: int, scale: int) -> DecimalType:
 
     Digits after the point are given up for digits before it, but at least six of them (or all, if fewer) are kept.
     """
-    if precision <= _MAX_PRECISION:
+    if precision <= MAX_PRECISION:
         return DecimalType(precision, scale)
-    kept = max(_MAX_PRECISION - (precision - scale), min(scale, _MIN_ADJUSTED_SCALE))
-    return DecimalType(_MAX_PRECISION, kept)
+    kept = max(MAX_PRECISION - (precision - scale), min(scale, _MIN_ADJUSTED_SCALE))
+    return DecimalType(MAX_PRECISION, kept)
 
 
 def wider_decimal(a: DecimalType, b: DecimalType, *, keep_fraction: bool) -> DecimalType:
@@ -107,10 +107,10 @@ def wider_decimal(a: DecimalType, b: DecimalType, *, keep_fraction: bool) -> Dec
     """
     scale = max(a.scale, b.scale)
     precision = max(a.precision - a.scale, b.precision - b.scale) + scale
-    excess = precision - _MAX_PRECISION
+    excess = precision - MAX_PRECISION
     if excess <= 0:
         return DecimalType(precision, scale)
-    return DecimalType(_MAX_PRECISION, scale if keep_fraction else max(0, scale - excess))
+    return DecimalType(MAX_PRECISION, scale if keep_fraction else max(0, scale - excess))
 
 
 # ----------------------------------------------------------------------------------------------------- common types

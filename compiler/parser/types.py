@@ -14,6 +14,7 @@ from vsc.plan.types import (
     DOUBLE,
     FLOAT,
     INT,
+    MAX_PRECISION,
     SMALLINT,
     STRING,
     TIMESTAMP,
@@ -34,7 +35,6 @@ _PLAIN: dict[str, DataType] = {
 _NESTED = ("array", "map", "struct")
 TYPE_NAMES = (*_PLAIN, "decimal", *_NESTED)
 """The names of all types."""
-_MAX_PRECISION = 38
 _MAX_LEVELS = 32  # of types nested in types
 _SYNONYMS = {
     "bool": "boolean", "short": "smallint", "integer": "int", "long": "bigint", "real": "float",
@@ -62,7 +62,7 @@ def meant_type(name: Name, sizes: list[int]) -> DataType | None:
     meant = _meant(name.text.lower())
     if meant is not None and meant.startswith("decimal"):
         precision, scale = (*sizes, 0)[:2] if sizes else (10, 0)
-        return DecimalType(precision, scale) if scale <= precision <= _MAX_PRECISION and precision else None
+        return DecimalType(precision, scale) if scale <= precision <= MAX_PRECISION and precision else None
     return _PLAIN.get(meant or "")
 
 
@@ -93,8 +93,8 @@ def sized_type(name: Name, sizes: list[int], span: Span) -> DataType:
             raise TypeProblem(_problem(span, f"the type `{name.text}` does not take a length", f"write `{name.text}`"))
         raise TypeProblem(_unknown(name))
     precision, scale = (*sizes, 0)[:2]
-    if len(sizes) > 2 or not 1 <= precision <= _MAX_PRECISION or scale > precision:
-        message = f"the precision of a decimal is 1 to {_MAX_PRECISION}, and its scale at most its precision"
+    if len(sizes) > 2 or not 1 <= precision <= MAX_PRECISION or scale > precision:
+        message = f"the precision of a decimal is 1 to {MAX_PRECISION}, and its scale at most its precision"
         raise TypeProblem(_problem(span, message, "write `decimal(precision, scale)`, as in `decimal(12, 2)`"))
     return DecimalType(precision, scale)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.source import Span
 from vsc.plan import Column
-from vsc.plan.types import DOUBLE, FLOAT, INTERVAL, VOID, ArrayType, DataType, MapType, StructType
+from vsc.plan.types import DOUBLE, FLOAT, INTERVAL, VOID, ArrayType, DataType, MapType, types_in
 
-__all__ = ["beside", "equal_names", "key_type_problem", "types_in", "value_type_problem"]
+__all__ = ["beside", "equal_names", "key_type_problem", "value_type_problem"]
 
 
 def equal_names(names: Sequence[tuple[str, Span | None]], twice: str) -> Iterator[tuple[Finding, int]]:
@@ -57,17 +57,3 @@ def value_type_problem(type_: DataType) -> str | None:
         if part == INTERVAL:
             return "a duration cannot be stored in a column"
     return None
-
-
-def types_in(type_: DataType) -> Iterator[DataType]:
-    """A type and all types inside it."""
-    yield type_
-    match type_:
-        case ArrayType(element=element):
-            yield from types_in(element)
-        case MapType(key=key, value=value):
-            yield from types_in(key)
-            yield from types_in(value)
-        case StructType(fields=fields):
-            for field in fields:
-                yield from types_in(field.type)

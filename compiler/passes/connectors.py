@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
-from vsc.compiler.diagnostics.suggest import nearest, renamed
+from vsc.compiler.diagnostics.suggest import likely, renamed
 from vsc.compiler.passes.connector_values import wrong_values
 from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.options import OptionCodes, lacking, read_options, to_add
@@ -124,8 +124,7 @@ def _wrong_kind(name: syntax.Name, role: Role) -> Finding:
     if name.text in FACTS:
         other = "written" if role == "source" else "read"
         return Finding("VSC502", name.span, f"`{name.text}` can only be {other}", (), f"use one of {listed}")
-    meant = _ELSEWHERE.get(name.text.lower())
-    near = nearest(name.text, usable) or (meant if meant in usable else None)
+    near = likely(name.text, usable, _ELSEWHERE)
     action = f"write `{near}`" if near is not None else f"use one of {listed}"
     fix = renamed(name.span, name.text, usable)
     return Finding("VSC501", name.span, f"there is no connector `{name.text}`", (), action, fix)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.compiler.passes.columns import types_in
 from vsc.compiler.passes.connectors import Connectors
 from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.message_formats import check_messages
@@ -18,7 +17,7 @@ from vsc.compiler.topology import Topology
 from vsc.plan import DEAD_LETTER, Connector, Schema
 from vsc.plan.connectors import facts_of
 from vsc.plan.connectors.facts import Role
-from vsc.plan.types import ArrayType, MapType, StructType, other_key
+from vsc.plan.types import ArrayType, MapType, StructType, other_key, types_in
 
 __all__ = ["check_formats"]
 

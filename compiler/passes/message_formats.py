@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.compiler.passes.columns import types_in
 from vsc.compiler.source import Span
 from vsc.plan import Column, Schema
 from vsc.plan.connectors.facts import Role
-from vsc.plan.types import STRING, DataType, StructType, other_key, parse_type
+from vsc.plan.types import STRING, DataType, StructType, other_key, parse_type, types_in
 
 __all__ = ["check_messages"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.durations import iso_duration
 from vsc.compiler.diagnostics.model import Finding, Fix, Label
-from vsc.compiler.diagnostics.suggest import misspelt, nearest, renamed
+from vsc.compiler.diagnostics.suggest import likely, misspelt, nearest, renamed
 from vsc.plan.connectors.facts import OptionSpec
 from vsc.plan.record import record
 
@@ -114,8 +114,7 @@ def too_long(duration: syntax.Duration | syntax.Variable, code: str) -> Finding 
 
 def _unknown(option: syntax.Option, specs: Mapping[str, OptionSpec], owner: str, code: str) -> Finding:
     name = option.name.text
-    meant = _ELSEWHERE.get(name.lower())
-    near = nearest(name, specs) or (meant if meant in specs else None)
+    near = likely(name, specs, _ELSEWHERE)
     known = ", ".join(f"`{spec}`" for spec in specs)
     action = f"write `{near}`" if near is not None else f"use one of {known}" if known else "remove it"
     fix = None if option.quoted else renamed(option.name.span, name, specs)

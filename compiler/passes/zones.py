@@ -7,11 +7,10 @@ from collections.abc import Container, Iterator
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named, string
-from vsc.compiler.passes.columns import types_in
 from vsc.compiler.passes.shapes import Shape, Shapes
 from vsc.compiler.topology import Topology
 from vsc.plan.expressions import Call, Column, Literal, parts
-from vsc.plan.types import STRING, TIMESTAMP
+from vsc.plan.types import STRING, TIMESTAMP, types_in
 
 __all__ = ["check_zones"]
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from vsc.compiler.passes.columns import types_in
 from vsc.inspect.model import DataColumn, Headers
-from vsc.plan.types import DATE, STRING, TIMESTAMP, DataType
+from vsc.plan.types import DATE, STRING, TIMESTAMP, DataType, types_in
 
 __all__ = ["with_formats"]
 

@@ -25,7 +25,7 @@ from typing import Literal as Choice
 from vsc.plan import expressions as exprs
 from vsc.plan import nodes
 from vsc.plan.checking import first_mistake
-from vsc.plan.types import DataType, DecimalType, parse_type
+from vsc.plan.types import MAX_PRECISION, DataType, DecimalType, parse_type
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "PlanError", "dump", "load"]
 
@@ -281,7 +281,7 @@ def _decode_type(value: object, path: str) -> DataType:
     except ValueError as error:
         raise _error(path, str(error)) from None
     if isinstance(decoded, DecimalType) and not (
-        1 <= decoded.precision <= 38 and 0 <= decoded.scale <= decoded.precision
+        1 <= decoded.precision <= MAX_PRECISION and 0 <= decoded.scale <= decoded.precision
     ):
         raise _error(path, f"not a type: {value!r}")
     return decoded

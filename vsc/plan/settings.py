@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vsc.plan.connectors import facts_of
-from vsc.plan.connectors.facts import VARIABLE, ConnectorFacts, Problem, Role, Scalar, Values, Wrong, written
+from vsc.plan.connectors.facts import (
+    VARIABLE,
+    ConnectorFacts,
+    Problem,
+    Role,
+    Scalar,
+    Values,
+    Wrong,
+    written,
+    wrong_count,
+    wrong_flag,
+)  # fmt: skip
 
 __all__ = ["problems"]
 
@@ -79,8 +90,8 @@ def _value(facts: ConnectorFacts, name: str, value: str) -> Wrong:
     if VARIABLE.search(value):
         return None
     if lower in _NUMBERS - facts.sizes:
-        if not (value.isdecimal() and int(value) > 0):
-            return f"'{name}' is a whole number of at least 1, not '{value}'", "write one, such as '10'"
-    elif lower in _FLAGS | facts.flags and value.lower() not in ("true", "false"):
-        return f"'{name}' is true or false, not '{value}'", "write 'true' or 'false'"
+        if (wrong := wrong_count(name, value, 10)) is not None:
+            return wrong
+    elif lower in _FLAGS | facts.flags and (wrong := wrong_flag(name, value)) is not None:
+        return wrong
     return facts.wrong_word(name, value)

@@ -7,7 +7,7 @@ their DDL is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from vsc.plan.record import record
@@ -21,6 +21,7 @@ __all__ = [
     "FLOAT",
     "INT",
     "INTERVAL",
+    "MAX_PRECISION",
     "SMALLINT",
     "STRING",
     "TIMESTAMP",
@@ -36,7 +37,11 @@ __all__ = [
     "other_key",
     "parse_type",
     "quoted_name",
+    "types_in",
 ]
+
+MAX_PRECISION = 38
+"""Digits of the widest decimal."""
 
 
 @record
@@ -130,6 +135,20 @@ _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`|[A-Za-z_][A-Za-z0-9_]*|\d+)|([<>(),:
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAX_DEPTH = 64
 _T = TypeVar("_T")
+
+
+def types_in(type: DataType) -> Iterator[DataType]:
+    """A type and all types inside it."""
+    yield type
+    match type:
+        case ArrayType(element=element):
+            yield from types_in(element)
+        case MapType(key=key, value=value):
+            yield from types_in(key)
+            yield from types_in(value)
+        case StructType(fields=fields):
+            for field in fields:
+                yield from types_in(field.type)
 
 
 def other_key(type: DataType) -> DataType | None:

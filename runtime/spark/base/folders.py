@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["data_files", "free_bytes", "missing", "remove_empty", "spark_local", "unwritable"]
+__all__ = ["data_files", "free_bytes", "is_hidden", "missing", "remove_empty", "spark_local", "unwritable"]
 
 
 def unwritable(path: str) -> str | None:
@@ -24,15 +24,16 @@ def unwritable(path: str) -> str | None:
     return None
 
 
+def is_hidden(path: str) -> bool:
+    """Whether Spark does not read a file with this relative path: a part of it begins with _ or a dot."""
+    return any(part.startswith(("_", ".")) for part in path.split("/"))
+
+
 def data_files(path: str) -> Iterator[str]:
-    """The relative paths of the files below the folder, those of Spark and vsc for themselves left out, as found."""
+    """The relative paths of the files below a folder that are not hidden, as they are found."""
     for folder, inner, names in os.walk(path):
-        inner[:] = sorted(name for name in inner if not name.startswith(("_", ".")))
-        yield from (
-            os.path.relpath(os.path.join(folder, name), path)
-            for name in sorted(names)
-            if not name.startswith(("_", "."))
-        )
+        inner[:] = sorted(name for name in inner if not is_hidden(name))
+        yield from (os.path.relpath(os.path.join(folder, one), path) for one in sorted(names) if not is_hidden(one))
 
 
 def free_bytes(path: str) -> int:

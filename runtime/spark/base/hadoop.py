@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.words import bytes_text
 from vsc.runtime.errors import VscRuntimeError
+from vsc.runtime.spark.base.folders import is_hidden
 from vsc.runtime.spark.base.object_stores import without_store
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "default_is_local",
     "file_errors_as",
     "first_line",
-    "is_hidden",
     "is_local",
     "local_path",
     "logged_url",
@@ -91,11 +91,6 @@ def local_path(path: str) -> str:
 def logged_url(url: str) -> str:
     """The URL of a file as in Spark's log of read files, and in its errors: ``file:///a``, not ``file:/a``."""
     return f"file://{url[5:]}" if url.startswith("file:/") and not url.startswith("file://") else url
-
-
-def is_hidden(path: str) -> bool:
-    """Whether Spark does not read a file with this relative path: a part of it begins with _ or a dot."""
-    return any(part.startswith(("_", ".")) for part in path.split("/"))
 
 
 def _checksum(path: Path) -> Path:

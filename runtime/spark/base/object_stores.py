@@ -7,6 +7,7 @@ import re
 import pyspark
 
 from vsc.runtime.errors import SinkError, VscRuntimeError
+from vsc.runtime.spark.base.releases import minor_release
 
 __all__ = ["cloud_package", "refused", "without_store"]
 
@@ -29,7 +30,7 @@ _NO_SCHEME = re.compile(r'No FileSystem for scheme "(\w+)"')
 def cloud_package(spark: str = pyspark.__version__) -> str:
     """The Maven coordinates of Spark's own module for object stores, which brings the clients of S3, Azure and Google
     Cloud Storage, for a release of Spark, such as 4.1.4."""
-    return f"{_CLOUD}:{_RELEASES.get('.'.join(spark.split('.')[:2]), '4.2.0')}"
+    return f"{_CLOUD}:{_RELEASES.get(minor_release(spark), '4.2.0')}"
 
 
 def without_store(problem: str) -> str | None:

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import LakeReleaseError, MissingJarsError
+from vsc.runtime.spark.base.releases import minor_release
 
 __all__ = [
     "DELTA",
@@ -58,7 +59,7 @@ class Package:
 
     def coordinates(self, spark: str = pyspark.__version__) -> str | None:
         """The Maven coordinates of the release for a release of Spark, such as 4.1.4, or None."""
-        return self.releases.get(".".join(spark.split(".")[:2]), self.newest)
+        return self.releases.get(minor_release(spark), self.newest)
 
     @property
     def settings(self) -> dict[str, str]:

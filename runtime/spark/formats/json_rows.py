@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from vsc.plan.nodes import Column
-from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, StructType
+from vsc.plan.types import MAX_PRECISION, ArrayType, DataType, DecimalType, MapType, StructType
 from vsc.runtime.expressions.json_data import Inexact, data_reader, json_values
 from vsc.runtime.expressions.json_text import compact
 from vsc.runtime.spark.formats.misfits import misfit, shown
@@ -41,7 +41,6 @@ _EXACT_IN_ARROW = {"boolean", "tinyint", "smallint", "int", "bigint", "double", 
 _BARE = r'\A(?:-?[0-9]+|"[^"\\\x00-\x1f]*")\z'
 _TINY = r"[0-9][eE]-0*[0-9]{2}"
 _SECOND = 1_000_000
-_MOST_DIGITS = 38  # of a decimal
 _Readers = list[Callable[[Any], Any]]
 """Of each column, what makes a value of it."""
 _Row = tuple[tuple[Any, ...] | None, str | None, str | None]
@@ -230,7 +229,7 @@ def _arrow_type(type: DataType, counted: bool) -> pa.DataType | None:
         case MapType():
             return None
         case DecimalType(scale=scale):
-            return pa.decimal256(_MOST_DIGITS, scale) if _is_wide(type) else arrow_type(type)
+            return pa.decimal256(MAX_PRECISION, scale) if _is_wide(type) else arrow_type(type)
     name = str(type)
     if name in ("date", "timestamp"):
         return pa.int64() if counted else pa.string()
@@ -246,7 +245,7 @@ def _is_exact(type: DataType) -> bool:
 
 def _is_wide(type: DecimalType) -> bool:
     """Whether a text of so many digits may not fit into 128 bits at the type's scale: Arrow wraps it around."""
-    return type.precision + type.scale > _MOST_DIGITS
+    return type.precision + type.scale > MAX_PRECISION
 
 
 def _narrowed(found: pa.Array, type: DecimalType) -> pa.Array | None:

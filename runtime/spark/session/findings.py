@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from packaging.requirements import Requirement
 
 from vsc.runtime.errors import ConfigurationError, SourceError, StateError, VscRuntimeError
+from vsc.runtime.spark.base.releases import minor_release
 from vsc.runtime.spark.session.on_executor import Answer, Asked, appears, token_file
 
 __all__ = ["Shared", "findings", "not_run", "skew"]
@@ -48,7 +49,7 @@ def findings(
 
 
 def _other_spark(spark: str, answer: Answer) -> ConfigurationError | None:
-    if answer.spark.split(".")[:2] == spark.split(".")[:2]:
+    if minor_release(answer.spark) == minor_release(spark):
         return None
     return ConfigurationError(f"{answer.name} runs Spark {answer.spark}, the driver Spark {spark}", _SPARK_HELP)
 

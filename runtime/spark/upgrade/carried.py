@@ -20,7 +20,8 @@ from pyspark.sql import DataFrame
 from vsc.plan.words import bytes_text, counted, rounded_duration
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry import Carried, Carry
-from vsc.runtime.spark.base.hadoop import Files, is_hidden
+from vsc.runtime.spark.base.folders import is_hidden
+from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 from vsc.runtime.spark.state.seeds import packed, seed_line
 from vsc.runtime.state.kv import OrderedKV

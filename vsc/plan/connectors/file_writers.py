@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from vsc.plan.connectors.facts import VARIABLE, Problem, Scalar, Values, Wrong, written
+from vsc.plan.connectors.facts import VARIABLE, Problem, Scalar, Values, Wrong, written, wrong_count, wrong_flag
 
 __all__ = ["writer_problems", "wrong_writer_option"]
 
@@ -61,11 +61,9 @@ def _value(form: Scalar | None, name: str, text: str) -> Wrong:
     lower = name.lower()
     if lower in ("compression", "codec") and "." not in text and text.lower() not in _CODECS[form]:
         return f"'{name}' cannot be '{text}' for {_shown(form)}", f"use one of {', '.join(_CODECS[form])}"
-    if lower in _FLAGS and text.lower() not in ("true", "false"):
-        return f"'{name}' is true or false, not '{text}'", "write 'true' or 'false'"
-    if lower == "maxrecordsperfile" and not (text.isdecimal() and int(text) > 0):
-        return f"'{name}' is a whole number of at least 1, not '{text}'", "write one, such as '1000000'"
-    return None
+    if lower in _FLAGS:
+        return wrong_flag(name, text)
+    return wrong_count(name, text, 1_000_000) if lower == "maxrecordsperfile" else None
 
 
 def _shown(form: Scalar | None) -> str:

@@ -29,7 +29,8 @@ from typing import TypeAlias
 
 from vsc.plan.words import counted
 from vsc.runtime.errors import SinkError
-from vsc.runtime.spark.base.hadoop import Files, is_hidden
+from vsc.runtime.spark.base.folders import is_hidden
+from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.connectors.files.merges import Merges, Rewriter
 from vsc.runtime.spark.connectors.files.small_files import PublishedFile, runs
 from vsc.runtime.spark.exchange.tally import Tally

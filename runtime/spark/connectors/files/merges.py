@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vsc.runtime.errors import SinkError
-from vsc.runtime.spark.base.hadoop import Files, is_hidden
+from vsc.runtime.spark.base.folders import is_hidden
+from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.connectors.files.small_files import PublishedFile
 
 __all__ = ["Merges", "Rewriter"]

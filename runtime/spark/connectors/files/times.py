@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from vsc.plan.types import TIMESTAMP, ArrayType, DataType, MapType, StructType
+from vsc.plan.types import TIMESTAMP, ArrayType, DataType, MapType, StructType, types_in
 from vsc.runtime.spark.base.ddl import quoted
 
 __all__ = ["with_texts"]
@@ -20,23 +20,12 @@ def with_texts(rows: DataFrame, columns: Mapping[str, DataType]) -> DataFrame:
 
     The session's zone has to be UTC.
     """
-    found = {name: _text(F.col(quoted(name)), type) for name, type in columns.items() if _has_times(type)}
+    found = {name: _text(F.col(quoted(name)), type) for name, type in columns.items() if TIMESTAMP in types_in(type)}
     return rows.withColumns(found) if found else rows
 
 
-def _has_times(type: DataType) -> bool:
-    match type:
-        case ArrayType(element):
-            return _has_times(element)
-        case MapType(key, value):
-            return _has_times(key) or _has_times(value)
-        case StructType(fields):
-            return any(_has_times(field.type) for field in fields)
-    return type == TIMESTAMP
-
-
 def _text(value: Column, type: DataType) -> Column:
-    if not _has_times(type):
+    if TIMESTAMP not in types_in(type):
         return value
     match type:
         case ArrayType(element):
