@@ -117,11 +117,7 @@ def test_what_is_refused_before_spark_starts(
     monkeypatch.chdir(tmp_path)
     plan = dump(compile_topology(TOPOLOGY))
     for folder in ("ck", "old", "broken", "flipped", "changed", "lost"):
-        inside = tmp_path / folder / "vsc"
-        inside.mkdir(parents=True)
-        identity = Identity("0123456789abcdef" * 2, 2, plan[:50] if folder == "broken" else plan)
-        (inside / "identity.json").write_text(identity.dump("t"))
-        (inside / "plan.json").write_text(identity.plan_text)
+        begun(tmp_path / folder, plan[:50] if folder == "broken" else plan)
     (tmp_path / "old/vsc/identity.json").write_text(json.dumps({"format": 9}))
     (tmp_path / "flipped/vsc/plan.json").write_text(plan.replace("1", "2", 1))
     changed = tmp_path / "changed/vsc/identity.json"
@@ -129,6 +125,14 @@ def test_what_is_refused_before_spark_starts(
     (tmp_path / "lost/vsc/plan.json").unlink()
     assert main(["store", *arguments.split()]) == status
     assert words in capsys.readouterr().err
+
+
+def begun(folder: Path, plan: str) -> None:
+    """A checkpoint without an epoch."""
+    identity = Identity("0123456789abcdef" * 2, 2, plan)
+    (folder / "vsc").mkdir(parents=True)
+    (folder / "vsc/identity.json").write_text(identity.dump("t"))
+    (folder / "vsc/plan.json").write_text(identity.plan_text)
 
 
 def size(*parts: tuple[int, int], replicated: bool = False) -> StoreSize:
@@ -159,3 +163,27 @@ def test_a_table_of_sizes_has_a_line_for_each_partition_if_asked() -> None:
     assert sizes_text([behind], "table", False).splitlines()[2].endswith("1970-01-01 00:01:01.000  1 hour")
     (listed,) = json.loads(sizes_text([behind], "json", False))
     assert (listed["stream_time"], listed["behind"]) == (61_000, 3_600_000)
+
+
+WINDOWED = """
+stream s (k string, v bigint, at bigint) from files (path = 'x', format = 'json') key k timestamp at;
+table w = aggregate s group by k window tumbling (size = 1 hour) select sum(v) as total;
+sink w to noop ();
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("a", "has not committed an epoch yet"),
+        ('{"k": "a"}', "has not committed an epoch yet"),
+        ('{"k": "a", "window_start": 0}', "window_start is a bound of the windows of 'w'"),
+        ('{"z": "a"}', "'w' has no key column 'z'"),
+    ],
+)
+def test_a_purge_takes_the_key_of_a_group(
+    key: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun(tmp_path / "ck", dump(compile_topology(WINDOWED)))
+    assert main(["store", "purge", "w", "--key", key, "--checkpoint", str(tmp_path / "ck")]) in (1, 2)
+    assert words in capsys.readouterr().err

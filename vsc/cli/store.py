@@ -1,7 +1,9 @@
-"""``vsc store``: shows what the stores of a checkpoint hold, without disturbing its query if that is running.
+"""``vsc store``: shows what the stores of a checkpoint hold, without disturbing its query if that is running, or purges
+keys once it has stopped.
 
 If the checkpoint is a local folder, everything that can be refused is refused before Spark starts. Exit status: 0
-answered, even if no such row exists; 1 a checkpoint that cannot be read; 2 wrong use (no such store, key, time).
+answered, even if no such row exists, or purged; 1 a checkpoint that cannot be read, or not be purged; 2 wrong use (no
+such store, key, time).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from vsc.cli import store_purge
 from vsc.cli.common import add_functions, allowed_modules, print_payload
 from vsc.cli.errors import UsageError
 from vsc.cli.messages import Messages
@@ -46,15 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one.add_argument("--from", dest="start", metavar="T", help="versions that are valid at that time or later")
         one.add_argument("--to", dest="end", metavar="T", help="versions that are valid at that time or before")
     scan.add_argument("--limit", type=int, metavar="N", help="at most N rows")
+    store_purge.add_arguments(actions)
 
 
 def _action(
     actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, does: str
 ) -> argparse.ArgumentParser:
-    parser = actions.add_parser(name, help=does, description=does[0].upper() + does[1:] + ".", allow_abbrev=False)
     named = "" if name == "list" else " STORE" if name == "scan" else " STORE --key K"
-    parser.usage = f"{parser.prog}{named} --checkpoint DIR [option ...]"
-    parser.add_argument("--checkpoint", required=True, metavar="DIR", help="the checkpoint of the query")
+    parser = store_purge.action(actions, name, named, does)
     parser.add_argument("--format", choices=("table", "json", "csv"), default="table", help="default: table")
     parser.add_argument("--at-epoch", type=int, metavar="N", help="as epoch N left it (default: the newest one)")
     add_functions(parser)
@@ -63,7 +65,9 @@ def _action(
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Answers; returns the exit status."""
+    """Answers, or purges; returns the exit status."""
+    if args.action == "purge":
+        return store_purge.execute(args)
     options = submit_options(args, Messages())
     if not 0 <= (getattr(args, "limit", None) or 0) < 1 << 31:  # Spark's limit is a 32-bit number
         raise UsageError(f"--limit cannot be {args.limit}", f"give a number from 0 to {(1 << 31) - 1:,}")

@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/vsc
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_vsc_store_subparsers=(list get history scan)
+_shtab_vsc_store_subparsers=(list get history scan purge)
 _shtab_vsc_subparsers=(inspect check fmt compile run pack diff upgrade explain test store init completion lsp doctor)
 
 _shtab_vsc_inspect_option_strings=(-h --help --format --rows --kind --name --key --timestamp --output)
@@ -22,6 +22,7 @@ _shtab_vsc_store_list_option_strings=(-h --help --checkpoint --format --at-epoch
 _shtab_vsc_store_get_option_strings=(-h --help --checkpoint --format --at-epoch --functions --master --conf --packages --properties-file --load-spark-defaults --deploy-mode --proxy-user --name --jars --exclude-packages --repositories --py-files --files --archives --driver-memory --driver-cores --driver-class-path --driver-java-options --driver-library-path --executor-memory --executor-cores --num-executors --total-executor-cores --queue --principal --keytab --key --as-of)
 _shtab_vsc_store_history_option_strings=(-h --help --checkpoint --format --at-epoch --functions --master --conf --packages --properties-file --load-spark-defaults --deploy-mode --proxy-user --name --jars --exclude-packages --repositories --py-files --files --archives --driver-memory --driver-cores --driver-class-path --driver-java-options --driver-library-path --executor-memory --executor-cores --num-executors --total-executor-cores --queue --principal --keytab --key --from --to)
 _shtab_vsc_store_scan_option_strings=(-h --help --checkpoint --format --at-epoch --functions --master --conf --packages --properties-file --load-spark-defaults --deploy-mode --proxy-user --name --jars --exclude-packages --repositories --py-files --files --archives --driver-memory --driver-cores --driver-class-path --driver-java-options --driver-library-path --executor-memory --executor-cores --num-executors --total-executor-cores --queue --principal --keytab --as-of --from-key --to-key --from --to --limit)
+_shtab_vsc_store_purge_option_strings=(-h --help --checkpoint --key --dry-run --var --master --conf --packages --properties-file --load-spark-defaults --deploy-mode --proxy-user --name --jars --exclude-packages --repositories --py-files --files --archives --driver-memory --driver-cores --driver-class-path --driver-java-options --driver-library-path --executor-memory --executor-cores --num-executors --total-executor-cores --queue --principal --keytab)
 _shtab_vsc_store_option_strings=(-h --help)
 _shtab_vsc_init_option_strings=(-h --help)
 _shtab_vsc_completion_option_strings=(-h --help)
@@ -56,6 +57,8 @@ _shtab_vsc_store_history___checkpoint_COMPGEN=_shtab_compgen_dirs
 _shtab_vsc_store_history___properties_file_COMPGEN=_shtab_compgen_files
 _shtab_vsc_store_scan___checkpoint_COMPGEN=_shtab_compgen_dirs
 _shtab_vsc_store_scan___properties_file_COMPGEN=_shtab_compgen_files
+_shtab_vsc_store_purge___checkpoint_COMPGEN=_shtab_compgen_dirs
+_shtab_vsc_store_purge___properties_file_COMPGEN=_shtab_compgen_files
 _shtab_vsc_doctor_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_vsc_doctor___checkpoint_COMPGEN=_shtab_compgen_dirs
 _shtab_vsc_doctor___local_dir_COMPGEN=_shtab_compgen_dirs
@@ -82,7 +85,8 @@ _shtab_vsc_store_history___format_choices=(table json csv)
 _shtab_vsc_store_history___deploy_mode_choices=(client cluster)
 _shtab_vsc_store_scan___format_choices=(table json csv)
 _shtab_vsc_store_scan___deploy_mode_choices=(client cluster)
-_shtab_vsc_store_pos_0_choices=(list get history scan)
+_shtab_vsc_store_purge___deploy_mode_choices=(client cluster)
+_shtab_vsc_store_pos_0_choices=(list get history scan purge)
 _shtab_vsc_completion_pos_0_choices=(bash zsh fish)
 _shtab_vsc_doctor___format_choices=(text json)
 _shtab_vsc_doctor___deploy_mode_choices=(client cluster)
@@ -141,6 +145,11 @@ _shtab_vsc_store_history___load_spark_defaults_nargs=0
 _shtab_vsc_store_scan__h_nargs=0
 _shtab_vsc_store_scan___help_nargs=0
 _shtab_vsc_store_scan___load_spark_defaults_nargs=0
+_shtab_vsc_store_purge_pos_0_nargs=+
+_shtab_vsc_store_purge__h_nargs=0
+_shtab_vsc_store_purge___help_nargs=0
+_shtab_vsc_store_purge___dry_run_nargs=0
+_shtab_vsc_store_purge___load_spark_defaults_nargs=0
 _shtab_vsc_store_pos_0_nargs=A...
 _shtab_vsc_store__h_nargs=0
 _shtab_vsc_store___help_nargs=0

@@ -50,7 +50,7 @@ function _shtab_vsc_using
   test "$_shtab_vsc_cmdpath" = "$argv"
 end
 
-set -g _shtab_vsc_commands inspect check fmt compile run pack diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' init completion lsp doctor
+set -g _shtab_vsc_commands inspect check fmt compile run pack diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' 'store purge' init completion lsp doctor
 set -g _shtab_vsc_opts_with_value --accept --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --functions --jars --key --keytab --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --print-submit --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
 
 complete -c vsc -e
@@ -337,6 +337,38 @@ complete -c vsc -n '_shtab_vsc_using store scan' -l to-key -x -d 'up to this key
 complete -c vsc -n '_shtab_vsc_using store scan' -l from -x -d 'versions that are valid at that time or later'
 complete -c vsc -n '_shtab_vsc_using store scan' -l to -x -d 'versions that are valid at that time or before'
 complete -c vsc -n '_shtab_vsc_using store scan' -l limit -x -d 'at most N rows'
+complete -c vsc -n '_shtab_vsc_using store; and test $_shtab_vsc_npos -eq 0' -a purge -d 'Remove all rows of keys, their history and former states from the checkpoint of a stopped query.'
+complete -c vsc -n '_shtab_vsc_using store purge' -s h -l help -d 'show this help message and exit'
+complete -c vsc -n '_shtab_vsc_using store purge' -l checkpoint -xka "(__fish_complete_directories)" -d 'the checkpoint of the query'
+complete -c vsc -n '_shtab_vsc_using store purge' -l key -x -d 'the key; one of several columns as a JSON object, of which leading columns are enough; can be repeated'
+complete -c vsc -n '_shtab_vsc_using store purge' -l dry-run -d 'only say what would be removed'
+complete -c vsc -n '_shtab_vsc_using store purge' -l var -x -d 'a value for ${NAME}; can be repeated'
+complete -c vsc -n '_shtab_vsc_using store purge' -l master -x -d 'as for spark-submit (default: local[*])'
+complete -c vsc -n '_shtab_vsc_using store purge' -l conf -x -d 'a setting of Spark; can be repeated'
+complete -c vsc -n '_shtab_vsc_using store purge' -l packages -x -d 'Maven coordinates of packages that Spark fetches, separated by commas'
+complete -c vsc -n '_shtab_vsc_using store purge' -l properties-file -xka "(__fish_complete_path (commandline -ct))" -d 'settings of Spark, in the format of Java'"'"'s properties; other users cannot see them in ps'
+complete -c vsc -n '_shtab_vsc_using store purge' -l load-spark-defaults -d 'with --properties-file, read spark-defaults.conf as well'
+complete -c vsc -n '_shtab_vsc_using store purge' -l deploy-mode -xka "client cluster" -d 'where the driver runs: client (default): here; cluster: only with --print-submit'
+complete -c vsc -n '_shtab_vsc_using store purge' -l proxy-user -x -d 'the user to act as on the cluster'
+complete -c vsc -n '_shtab_vsc_using store purge' -l name -x -d 'name of the application (default: vsc and the topology'"'"'s name)'
+complete -c vsc -n '_shtab_vsc_using store purge' -l jars -x -d 'jars for the driver and the executors'
+complete -c vsc -n '_shtab_vsc_using store purge' -l exclude-packages -x -d 'group:artifact of what not to fetch'
+complete -c vsc -n '_shtab_vsc_using store purge' -l repositories -x -d 'more repositories to fetch from'
+complete -c vsc -n '_shtab_vsc_using store purge' -l py-files -x -d 'Python code that executors import'
+complete -c vsc -n '_shtab_vsc_using store purge' -l files -x -d 'files for the working folder of each executor'
+complete -c vsc -n '_shtab_vsc_using store purge' -l archives -x -d 'archives to unpack there, into NAME with FILE#NAME'
+complete -c vsc -n '_shtab_vsc_using store purge' -l driver-memory -x -d 'heap of the driver, as 4g (Spark'"'"'s default: 1g)'
+complete -c vsc -n '_shtab_vsc_using store purge' -l driver-cores -x -d 'cores of the driver in cluster mode'
+complete -c vsc -n '_shtab_vsc_using store purge' -l driver-class-path -x -d 'added to the driver'"'"'s class path'
+complete -c vsc -n '_shtab_vsc_using store purge' -l driver-java-options -x -d 'of the driver'"'"'s JVM'
+complete -c vsc -n '_shtab_vsc_using store purge' -l driver-library-path -x -d 'added to the driver'"'"'s library path'
+complete -c vsc -n '_shtab_vsc_using store purge' -l executor-memory -x -d 'heap of an executor, as 4g (Spark'"'"'s default: 1g)'
+complete -c vsc -n '_shtab_vsc_using store purge' -l executor-cores -x -d 'cores of an executor'
+complete -c vsc -n '_shtab_vsc_using store purge' -l num-executors -x -d 'executors on YARN and Kubernetes'
+complete -c vsc -n '_shtab_vsc_using store purge' -l total-executor-cores -x -d 'cores of all executors on a standalone cluster'
+complete -c vsc -n '_shtab_vsc_using store purge' -l queue -x -d 'queue of YARN'
+complete -c vsc -n '_shtab_vsc_using store purge' -l principal -x -d 'Kerberos principal to log in as; needs --keytab'
+complete -c vsc -n '_shtab_vsc_using store purge' -l keytab -x -d 'file with the principal'"'"'s keys'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a init -d 'Make a small project that runs.'
 complete -c vsc -n '_shtab_vsc_using init' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a completion -d 'Print the completion script for a shell.'

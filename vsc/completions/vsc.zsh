@@ -34,6 +34,7 @@ _shtab_vsc_store_commands() {
     get:'What a store holds for a key, now or as of a time.'
     history:'All versions of a key, newest first.'
     list:'All stores: their places, sizes and stream times.'
+    purge:'Remove all rows of keys, their history and former states from the checkpoint of a stopped query.'
     scan:'All rows of a store, or those of a range of keys or times.'
   )
   _describe 'vsc store commands' _commands
@@ -366,6 +367,44 @@ _shtab_vsc_store_list_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_vsc_store_list_defaults_added=0
 
+_shtab_vsc_store_purge_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--checkpoint[the checkpoint of the query]:DIR:_files -/"
+  "*--key[the key\; one of several columns as a JSON object, of which leading columns are enough\; can be repeated]:K:"
+  "--dry-run[only say what would be removed]"
+  "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
+  "--master[as for spark-submit (default\: local\[\*\])]:URL:"
+  "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
+  "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
+  "--properties-file[settings of Spark, in the format of Java\'s properties\; other users cannot see them in ps]:FILE:_files"
+  "--load-spark-defaults[with --properties-file, read spark-defaults.conf as well]"
+  "--deploy-mode[where the driver runs\: client (default)\: here\; cluster\: only with --print-submit]:deploy_mode:(client cluster)"
+  "--proxy-user[the user to act as on the cluster]:NAME:"
+  "--name[name of the application (default\: vsc and the topology\'s name)]:NAME:"
+  "--jars[jars for the driver and the executors]:LIST:"
+  "--exclude-packages[group\:artifact of what not to fetch]:LIST:"
+  "--repositories[more repositories to fetch from]:LIST:"
+  "--py-files[Python code that executors import]:LIST:"
+  "--files[files for the working folder of each executor]:LIST:"
+  "--archives[archives to unpack there, into NAME with FILE\#NAME]:LIST:"
+  "--driver-memory[heap of the driver, as 4g (Spark\'s default\: 1g)]:SIZE:"
+  "--driver-cores[cores of the driver in cluster mode]:N:"
+  "--driver-class-path[added to the driver\'s class path]:PATHS:"
+  "--driver-java-options[of the driver\'s JVM]:OPTIONS:"
+  "--driver-library-path[added to the driver\'s library path]:PATHS:"
+  "--executor-memory[heap of an executor, as 4g (Spark\'s default\: 1g)]:SIZE:"
+  "--executor-cores[cores of an executor]:N:"
+  "--num-executors[executors on YARN and Kubernetes]:N:"
+  "--total-executor-cores[cores of all executors on a standalone cluster]:N:"
+  "--queue[queue of YARN]:NAME:"
+  "--principal[Kerberos principal to log in as\; needs --keytab]:NAME:"
+  "--keytab[file with the principal\'s keys]:KEYTAB:"
+  "(*):names that \`vsc store list\` shows, or nodes that keep one:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_vsc_store_purge_defaults_added=0
+
 _shtab_vsc_store_scan_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--checkpoint[the checkpoint of the query]:DIR:_files -/"
@@ -529,6 +568,7 @@ _shtab_vsc_store() {
         get) _arguments -C -s $_shtab_vsc_store_get_options ;;
         history) _arguments -C -s $_shtab_vsc_store_history_options ;;
         list) _arguments -C -s $_shtab_vsc_store_list_options ;;
+        purge) _arguments -C -s $_shtab_vsc_store_purge_options ;;
         scan) _arguments -C -s $_shtab_vsc_store_scan_options ;;
       esac
   esac

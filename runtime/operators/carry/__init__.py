@@ -5,6 +5,7 @@ stores and fills the new ones.
 """
 
 from vsc.runtime.operators.carry.carry import Carried, Carry
+from vsc.runtime.operators.carry.purged import Purged, computed_from, purged, unbounded
 from vsc.runtime.operators.carry.stores import Told
 
-__all__ = ["Carried", "Carry", "Told"]
+__all__ = ["Carried", "Carry", "Purged", "Told", "computed_from", "purged", "unbounded"]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from vsc.plan.nodes import Plan
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry.filled import Filled
+from vsc.runtime.operators.carry.purged import NOTHING, Purged
 from vsc.runtime.operators.carry.stores import Move, Told, moves
 from vsc.runtime.operators.carry.waiting import CarriedWaiting
 from vsc.runtime.operators.views.catalog import open_view, stores_of
@@ -41,7 +42,8 @@ class Carry:
 
     A store that has to be rebuilt begins empty if it is in `reset`, and is kept as it is if it is in `accept`. The
     whole state of the new plan is `common`, given what `told` reports of all old partitions, and `rows` of each of
-    them; no row comes twice. `functions`: the modules from which `new` may call functions.
+    them; no row comes twice. `functions`: the modules from which `new` may call functions. `purged`: the rows of `old`
+    that are left out.
     """
 
     old: Plan
@@ -51,14 +53,15 @@ class Carry:
     reset: frozenset[str]
     accept: frozenset[str]
     functions: tuple[str, ...] = ()
+    purged: Purged = NOTHING
 
     @classmethod
     def of(
         cls, old: Plan, new: Plan, old_partitions: int, partitions: int, reset: frozenset[str], accept: frozenset[str],
-        functions: tuple[str, ...] = (),
+        functions: tuple[str, ...] = (), purged: Purged = NOTHING,
     ) -> Carry:  # fmt: skip
         """Raises ConfigurationError if a store has to be rebuilt and is in neither, or cannot be kept."""
-        carry = cls(old, new, old_partitions, partitions, reset, accept, functions)
+        carry = cls(old, new, old_partitions, partitions, reset, accept, functions, purged)
         assert carry._moves is not None
         return carry
 
@@ -97,6 +100,8 @@ class Carry:
                     one = move.moving.counted(meta, key[at : at + 1], key[at + 1 :], value)
                     sums = told.counts.get((home, to))
                     told.counts[home, to] = one if sums is None else tuple(map(sum, zip(sums, one, strict=True)))
+            if self.purged.touches(stage, move.root):
+                told.purged[move.was.name] = sum(1 for row in self._found(move, kv) if self._is_purged(move, *row[:2]))
         for store in self._dropped:
             held = open_view(self.old, store, kv).held if store.stage == stage else 0
             if held:
@@ -131,6 +136,14 @@ class Carry:
             sequence = (number * len(self.old.stages) + stage) * self.old_partitions + partition
             yield Carried(to_stage, to, *waiting_row(one, sequence))
 
+    def is_purged(self, stage: int, key: bytes) -> bool:
+        """Whether a row of the map of a new stage would be one of those that are left out."""
+        for move in self._moves:
+            start = len(move.new_root)
+            if move.now.stage == stage and key.startswith(move.new_root) and key[start : start + 1] != META:
+                return self._is_purged(move, key[start : start + 1], key[start + 1 :])
+        return False
+
     def _from(self, stage: int, partition: int) -> Sequence[Move]:
         """The moves that take rows from a stage and partition; replicated rows that move come from partition 0 only."""
         of_stage = (move for move in self._moves if move.was.stage == stage)
@@ -146,7 +159,10 @@ class Carry:
 
     def _counts(self, move: Move) -> bool:
         """Whether a partition's rows differ from those before."""
-        return move.recode is not None or self._spreads(move)
+        return move.recode is not None or self._spreads(move) or self.purged.touches(move.was.stage, move.root)
+
+    def _is_purged(self, move: Move, letter: bytes, rest: bytes) -> bool:
+        return self.purged.has(move.was.stage, move.root, move.moving.keys[letter](rest))
 
     def _spreads(self, move: Move) -> bool:
         return move.respread or self.partitions != self.old_partitions
@@ -155,14 +171,15 @@ class Carry:
         self, move: Move, partition: int, kv: OrderedKV, meta: bytes | None
     ) -> Iterator[tuple[int, bytes, bytes]]:
         """The rows, without the meta row, each with its new partition."""
-        found = kv.scan(move.root, prefix_end(move.root))
-        start, spreads, recode, moving = len(move.root), self._spreads(move), move.recode, move.moving
-        joined = spreads and self.old_partitions > 1 and not move.was.replicated
+        found, recode, moving = self._found(move, kv), move.recode, move.moving
+        joined = self._spreads(move) and self.old_partitions > 1 and not move.was.replicated
+        purges = self.purged.touches(move.was.stage, move.root)
         while rows := list(islice(found, _AT_ONCE)):
             kept: list[tuple[bytes, bytes, bytes]] = []
-            for key, value in rows:
-                letter, rest = key[start : start + 1], key[start + 1 :]
-                if letter == META or (joined and not moving.stays(meta, letter, rest)):
+            for letter, rest, value in rows:
+                if (joined and not moving.stays(meta, letter, rest)) or (
+                    purges and self._is_purged(move, letter, rest)
+                ):
                     continue
                 if recode is not None:
                     assert moving.recoded is not None
@@ -171,6 +188,15 @@ class Carry:
             for places, (letter, rest, value) in zip(self._places(move, partition, kept), kept, strict=True):
                 for to in places:
                     yield to, move.new_root + letter + rest, value
+
+    @staticmethod
+    def _found(move: Move, kv: OrderedKV) -> Iterator[tuple[bytes, bytes, bytes]]:
+        """The letter, the rest and the value of each row of an old store, without the meta row."""
+        start = len(move.root)
+        for key, value in kv.scan(move.root, prefix_end(move.root)):
+            letter = key[start : start + 1]
+            if letter != META:
+                yield letter, key[start + 1 :], value
 
     def _places(
         self, move: Move, partition: int, rows: Sequence[tuple[bytes, bytes, bytes]]

@@ -64,7 +64,7 @@ class Told:
     `waiting`: by new stage and partition, the next sequence number and how many records wait, `steps` how many of them
     are steps of the input's clock. `homeless`: by node name, the records that wait for a node that no longer exists.
     `filled`: how many records made from tables' rows go to a new stage and partition; `lost`: which of them were
-    dropped. `held`: by old store, how many rows that it holds back are dropped.
+    dropped. `held`: by old store, how many rows that it holds back are dropped; `purged`: how many are left out.
     """
 
     stage: int
@@ -77,6 +77,7 @@ class Told:
     filled: dict[tuple[int, int], int] = field(default_factory=dict)
     lost: Metrics = field(default_factory=Metrics)
     held: dict[str, int] = field(default_factory=dict)
+    purged: dict[str, int] = field(default_factory=dict)
 
 
 def moves(old: Plan, new: Plan, reset: frozenset[str], accept: frozenset[str]) -> list[Move]:

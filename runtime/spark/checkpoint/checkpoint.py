@@ -14,6 +14,7 @@ Layout, beside Spark's own folders in the checkpoint:
     vsc/back/N.json        epoch N is being gone back to (`go_back`); nothing when that is done
     vsc/upgrade.json       which checkpoint it goes on from, vsc/successor.json which one goes on from it
                            (`vsc.runtime.spark.checkpoint.lineage`)
+    vsc/purge.json         keys are being purged (`vsc.runtime.spark.checkpoint.replacing`)
 
 The JSON files other than the plan end with a member "check", the CRC-32 of those before it.
 

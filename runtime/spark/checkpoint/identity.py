@@ -34,7 +34,7 @@ from vsc.runtime.spark.base.checksummed import (
     with_checksum,
 )
 
-__all__ = ["IDENTITY", "PLAN", "Identity", "changes_in_place", "read_identity"]
+__all__ = ["IDENTITY", "PLAN", "REPLACED", "Identity", "changes_in_place", "check_whole", "read_identity"]
 
 FORMAT = 4
 """Of everything in the checkpoint. It goes up with every change after which an older vsc must not read it."""
@@ -42,6 +42,8 @@ OLDEST = 2
 """The oldest format that this vsc reads: `vsc.runtime.operators.migrations` has what brings it to the present one."""
 IDENTITY = "vsc/identity.json"
 PLAN = "vsc/plan.json"
+REPLACED = "vsc/purge.json"
+"""It is there while a checkpoint is replaced by one from which keys were purged (`replacing`)."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _IMMATERIAL = {"line", "text", "reason", "decided_by", "format_version", "max_ahead", "depth", "clock_implied"}
 """Members of the plan's JSON that may change: those that only messages see, what rows are taken from now on,
@@ -85,8 +87,18 @@ class Identity:
             raise CheckpointError(f"{place} is not a plan that this vsc can run: {error}") from error
 
 
+def check_whole(files: ReadableFiles) -> None:
+    """CheckpointError for a checkpoint that is being replaced."""
+    if files.exists(REPLACED):
+        raise CheckpointError(
+            f"keys are being purged from the checkpoint {files.root}, or that was interrupted",
+            "repeat that `vsc store purge`, which finishes it",
+        )
+
+
 def read_identity(files: ReadableFiles) -> Identity:
     """The identity of a checkpoint; CheckpointError if it is not one, is damaged, or has another format version."""
+    check_whole(files)
     if not files.exists(IDENTITY):
         raise CheckpointError(
             f"{files.root} is not a checkpoint of vsc", "give the folder that vsc run has as --checkpoint"

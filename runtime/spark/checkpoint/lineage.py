@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.base.checksummed import ReadableFiles, damaged, epochs_in, read_checksummed, with_checksum
 from vsc.runtime.spark.base.hadoop import Files
-from vsc.runtime.spark.checkpoint.identity import IDENTITY, read_identity
+from vsc.runtime.spark.checkpoint.identity import IDENTITY, check_whole, read_identity
 from vsc.runtime.spark.exchange.counters import EpochReport
 
 __all__ = ["ORIGIN", "SUCCESSOR", "Forerunner", "Origin", "check_alone", "check_current", "check_finished", "origin_of"]
@@ -53,7 +53,8 @@ def origin_of(files: ReadableFiles) -> Origin | None:
 
 
 def check_finished(files: ReadableFiles) -> None:
-    """Raises CheckpointError for a folder in which an upgrade has begun and not ended."""
+    """Raises CheckpointError for a folder in which an upgrade or a purge has begun and not ended."""
+    check_whole(files)
     if files.exists(ORIGIN) and not files.exists(IDENTITY):
         raise CheckpointError(
             f"the upgrade to the checkpoint {files.root} was not finished", "repeat that `vsc upgrade`, then run it"
@@ -132,6 +133,14 @@ class Forerunner:
             if not old.exists(SUCCESSOR) and read_identity(old).id == self._origin.id:
                 old.write(SUCCESSOR, with_checksum({"path": self._files.root, "id": self._id}))
         self._origin = None
+
+    @property
+    def may_go_on(self) -> Origin | None:
+        """It, if it was not told yet that this query has written."""
+        if self._origin is not None:
+            with contextlib.suppress(Py4JError, OSError):  # it may be gone
+                return None if Files(self._spark, self._origin.path).exists(SUCCESSOR) else self._origin
+        return None
 
     def check(self) -> None:
         """`check_alone`, of this query."""

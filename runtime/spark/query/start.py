@@ -291,7 +291,7 @@ def _prepare(sinks: Sequence[EpochSink]) -> None:
 
 
 def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, writer: EpochWriter) -> StreamingQuery:
-    folders = LocalFolders(job.local_folder, opened.id, new_run())
+    folders = LocalFolders(job.local_folder, opened.id, new_run(), opened.ancestors)
     # Executors need no secrets: they get the plan as it was compiled.
     settings = query_configuration(opened.partitions) | checkpoint_settings(spark, opened.files)
     with configured(spark, settings), drivers_python(spark):

@@ -1,8 +1,8 @@
 """Where an executor keeps the RocksDB folders of a query: never needed for recovery, so it may go at any time.
 
 Guarantees: one process at a time has a partition's folder (a lock file, freed by the operating system when its process
-dies); folders of earlier runs of the same checkpoint are removed, never those of a later one; a folder that is taken,
-or does not fit the manifest, costs a restore, never an error.
+dies); folders of earlier runs of the same checkpoint, or of one that it goes on from, are removed, never those of a
+later one; a folder that is taken, or does not fit the manifest, costs a restore, never an error.
 """
 
 from __future__ import annotations
@@ -41,11 +41,13 @@ def _rocks(folder: Path) -> RocksKV:
 
 @dataclass(frozen=True, slots=True)
 class LocalFolders:
-    """The local folders of one run. `root` None: Spark's own ones; `checkpoint` is its id, `run` of `new_run`."""
+    """The local folders of one run. `root` None: Spark's own ones; `checkpoint` is its id, `run` of `new_run`;
+    `ancestors` are the ids of the checkpoints that it goes on from."""
 
     root: str | None
     checkpoint: str
     run: str
+    ancestors: tuple[str, ...] = ()
 
     @contextlib.contextmanager
     def partition(self, stage: int, partition: int) -> Iterator[Path]:
@@ -69,7 +71,8 @@ class LocalFolders:
         base = Path(self.root) if self.root is not None else spark_local()
         home = base / f"vsc-{self.checkpoint}-{self.run}"
         if not home.is_dir():
-            sweep(base, self.checkpoint, keep=home.name)
+            for checkpoint in (*self.ancestors, self.checkpoint):
+                sweep(base, checkpoint, self.run)
             try:
                 home.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -80,13 +83,13 @@ class LocalFolders:
         return home
 
 
-def sweep(base: Path, checkpoint: str, keep: str) -> None:
-    """Removes the folders that runs of `checkpoint` before `keep` left under `base`.
+def sweep(base: Path, checkpoint: str, run: str) -> None:
+    """Removes the folders that runs of `checkpoint` before `run` left under `base`.
 
     Not those of later ones: a task of a driver that is dead may still begin when the next run is at work.
     """
     for old in base.glob(f"vsc-{checkpoint}-*"):
-        if old.name < keep:
+        if old.name < f"vsc-{checkpoint}-{run}":
             removed(old)
 
 

@@ -55,16 +55,18 @@ class CarriedOver:
 
 class State:
     """The state of an old checkpoint, to be carried over by `carry`. Once `look` has found it out: `lost`, what is
-    dropped of the rows of tables that new operators are given; `held`, how many rows are dropped that stores held back,
-    by store."""
+    dropped of the rows of tables that new operators are given; by store, how many rows are dropped that it `held` back
+    and how many are left out, `purged`; and how many records are `waiting` for other sources."""
 
     def __init__(self, state: EpochState, carry: Carry) -> None:
-        self._state, self._carry = state, carry
+        self._state, self.carry = state, carry
         stages = [stage.id for stage in state.plan.stages if stage.id > 0]
         self._manifests = {stage: state.manifests(stage) for stage in stages}
         self._common: list[Carried] = []
         self.lost = Metrics()
         self.held: Counter[str] = Counter()
+        self.purged: Counter[str] = Counter()
+        self.waiting = 0
 
     @property
     def size(self) -> int:
@@ -75,12 +77,14 @@ class State:
         """Finds out what all partitions have to know of each other. VscRuntimeError if that cannot be carried over."""
         told = []
         for stage, of in self._manifests.items():
-            frame = self._state.asked(stage, of, partial(_told, self._carry, stage), "told binary")
+            frame = self._state.asked(stage, of, partial(_told, self.carry, stage), "told binary")
             told += [pickle.loads(bytes(row.told)) for row in frame.collect()]
         for one in told:
             self.lost.merge(one.lost)
             self.held.update(one.held)
-        self._common = list(self._carry.common(told))
+            self.purged.update(one.purged)
+            self.waiting += sum(records for _, records in one.waiting.values()) - sum(one.steps.values())
+        self._common = list(self.carry.common(told))
 
     def write(self, new: Files, tell: Callable[[str], None]) -> CarriedOver:
         """Writes the seeds into the control source of the new checkpoint. After `look`."""
@@ -91,7 +95,7 @@ class State:
         if lines:
             new.write("vsc/control/seed-common.txt", "".join(f"{line}\n" for line in lines))
         parts = [
-            self._state.asked(stage, of, partial(_seeds, self._carry, stage, done), "value string")
+            self._state.asked(stage, of, partial(_seeds, self.carry, stage, done), "value string")
             for stage, of in self._manifests.items()
         ]
         if parts:

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
 from vsc.changes import Verdict
-from vsc.plan import Plan
 from vsc.plan.words import bytes_text, counted
-from vsc.runtime.errors import UpgradeError
 from vsc.runtime.metrics import Group
 from vsc.runtime.operators.carry import Carry
-from vsc.runtime.operators.steps import stages_in_step, steps_to
-from vsc.runtime.spark.base.disks import disk_of
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.claim import claim, held_off
 from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 from vsc.runtime.spark.checkpoint.identity import Identity
 from vsc.runtime.spark.checkpoint.lineage import ORIGIN, Origin
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.file_rows import files_there
-from vsc.runtime.spark.connectors.kafka.topic_ids import known_after, known_topics
 from vsc.runtime.spark.connectors.registry import connector_of
-from vsc.runtime.spark.exchange.pace import Pace, Wait
 from vsc.runtime.spark.upgrade.carried import SEEDING, CarriedOver, State
 from vsc.runtime.spark.upgrade.decisions import covered
 from vsc.runtime.spark.upgrade.positions import Position, positions, write_positions
 from vsc.runtime.spark.upgrade.preflight import PreparedUpgrade, Upgrade, check_target, check_unchanged
+from vsc.runtime.spark.upgrade.successor import check_space, make_successor
 
 __all__ = ["upgrade"]
 
-_BEFORE = -1
-"""The epoch before the first."""
 _MADE = ("sources", "vsc/control", "vsc/sources", "vsc/inputs", "vsc/epochs", SEEDING, "vsc/plan.json")
 """What a killed upgrade may have left, beside its origin."""
 
@@ -69,7 +60,7 @@ def upgrade(prepared: PreparedUpgrade, spark: SparkSession, tell: Callable[[str]
             if node.name not in names or node.name in placed:
                 connector_of(node.source.connector.kind).look(spark, node, Options.of_source(node))
         whole = State(state, carry)
-        _check_space(whole.size, new)
+        check_space(whole.size, new)
         whole.look()
         for one in going_on:
             tell(str(one))
@@ -90,42 +81,6 @@ def upgrade(prepared: PreparedUpgrade, spark: SparkSession, tell: Callable[[str]
 def _made(job: Upgrade, state: EpochState, identity: Identity, old: Files, new: Files, going_on: list[Position],
           whole: State, tell: Callable[[str], None]) -> CarriedOver:  # fmt: skip
     _begin(new, Origin(old.root, identity.id, state.epoch))
-    target = Checkpoint(
-        new, uuid.uuid4().hex, job.partitions or identity.partitions, True, ancestors=(*identity.ancestors, identity.id)
-    )
-    new.make("vsc/control")
     write_positions(going_on, old, new, lambda node: files_there(state.spark, Options.of_source(node)))
-    _write_pace(Checkpoint(old, identity.id, identity.partitions, False), state.epoch, target, job.plan, going_on)
-    carried = whole.write(new, tell)
-    target.create(job.plan)
+    _, carried = make_successor(state, identity, new, job.plan, job.partitions, going_on, whole, tell)
     return carried
-
-
-def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_on: list[Position]) -> None:
-    """Writes how far the sources had come as the pace of the epoch before the first: held records stay in step, and
-    topics are known."""
-    kept, report = old.pace(epoch), old.report(epoch)
-    if kept is None or report is None:
-        return
-    pace, known = Pace.load(kept), known_topics(old, epoch)
-    clocks = {name: max(wait.clock, report.clocks.get(name, wait.clock)) for name, wait in pace.waits.items()}
-    stood = [(one, one.before.name) for one in going_on if one.given is None and one.before is not None]
-    waits = {one.node.name: Wait(clocks[was]) for one, was in stood if was in clocks}
-    gone_on, of_input = pace.clocks_after(report), steps_to(plan)
-    starts = {one.node.name: gone_on[was] for one, was in stood if was in gone_on and one.node.name in of_input}
-    topics = known_after(known, {str(one.was): str(one.number) for one, _ in stood})
-    left = sum(pace.left(report).values())
-    stages = stages_in_step(plan)
-    # Every partition is called in the first epoch, and reports what it holds.
-    waiting = {f"{stages[0]}-0": left} if left and stages else {}
-    new.keep_pace(_BEFORE, Pace(waits, waiting, topics=topics, starts=starts).dump())
-
-
-def _check_space(size: int, new: Files) -> None:
-    """Raises UpgradeError if the local disk of the new checkpoint cannot take the state."""
-    disk = disk_of(new.local()) if new.is_local else None
-    if disk is not None and disk.free < size:
-        raise UpgradeError(
-            f"the state has {bytes_text(size)}, {bytes_text(disk.free)} are free on the disk of {new.root}",
-            "free some space there: about twice the state is needed; or give --checkpoint a folder on another disk",
-        )

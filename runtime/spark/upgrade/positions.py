@@ -17,11 +17,11 @@ from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.connector import Connector
-from vsc.runtime.spark.connectors.position import NOW, SourceNotes
+from vsc.runtime.spark.connectors.position import NOW, SeenFiles, SourceNotes
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.connectors.snapshot import mark_whole
 
-__all__ = ["Position", "positions", "write_positions"]
+__all__ = ["Position", "positions", "read_files", "write_positions", "write_same_positions"]
 
 _NOTHING = "-"
 """What Spark writes for a source that it has not read yet."""
@@ -52,13 +52,18 @@ class Position:
         """Whether it reads what was taken into the checkpoint once."""
         return self.connector.is_snapshot(Options.of_source(self.node))
 
+    @property
+    def was_read(self) -> bool:
+        """Whether anything has been read of it."""
+        return self.offset != _NOTHING
+
     def __str__(self) -> str:
         """For people."""
         name, before = self.node.name, self.before
         known = "" if before is None or before.name == name else f" (was {before.name})"
         if self.given is not None:
             return f"source {name}{known}: begins at {_begins(self.given)}"
-        if self.offset == _NOTHING:
+        if not self.was_read:
             return f"source {name}{known}: nothing has been read of it yet"
         if self.connector.restarts is not None:
             return f"source {name}{known}: {self.connector.restarts}"
@@ -104,23 +109,37 @@ def write_positions(
             _go_on(one, one.before, old, new)
 
 
+def write_same_positions(found: list[Position], old: Files, new: Files) -> None:
+    """Writes them into a new checkpoint that takes the place of the old one, in which what sources have taken stays."""
+    for one in found:
+        _write_notes(one, new, partial(read_files, one, old))
+
+
+def read_files(one: Position, old: Files) -> Iterator[tuple[str, int]]:
+    """The files that the old query has read: the URL of each, and when it was changed, in ms."""
+    for entry in map(json.loads, SparkLogs(old).read_files(str(one.was), int(json.loads(one.offset)["logOffset"]))):
+        yield entry["path"], entry["timestamp"]
+
+
 def _go_on(one: Position, before: Node, old: Files, new: Files) -> None:
     """Writes that a source goes on where it has stopped."""
     was, now = (f"vsc/sources/{node.source.rank}" for node in (before, one.node))
     if one.keeps and old.exists(was):
         old.copy(was, new, now)
         mark_whole(new, now)
-    if one.offset != _NOTHING:
-        read = partial(_read_files, one, old, new, now)
+    _write_notes(one, new, partial(_read_there, one, old, new, now) if one.keeps else partial(read_files, one, old))
+
+
+def _write_notes(one: Position, new: Files, read: SeenFiles) -> None:
+    if one.was_read:
         one.connector.go_on(SourceNotes(new, one.number), Options.of_source(one.node), one.offset, read)
 
 
-def _read_files(one: Position, old: Files, new: Files, kept: str) -> Iterator[tuple[str, int]]:
-    """The files that the old query has read: of what sources have taken, those in `kept` of the new checkpoint."""
-    here = dict(new.statuses(kept)) if one.keeps else {}
-    for entry in map(json.loads, SparkLogs(old).read_files(str(one.was), int(json.loads(one.offset)["logOffset"]))):
-        path = entry["path"]
-        yield here[unquote(path).rpartition("/")[2]] if one.keeps else (path, entry["timestamp"])
+def _read_there(one: Position, old: Files, new: Files, kept: str) -> Iterator[tuple[str, int]]:
+    """The files that the old query has read of what it has taken, as they are in `kept` of the new checkpoint."""
+    here = dict(new.statuses(kept))
+    for path, _ in read_files(one, old):
+        yield here[unquote(path).rpartition("/")[2]]
 
 
 def _begins(given: str) -> str:

@@ -25,7 +25,7 @@ from vsc.runtime.spark.checkpoint.lineage import ORIGIN, check_current, check_fi
 from vsc.runtime.spark.query.preflight import check
 from vsc.runtime.spark.upgrade.decisions import check_decided, check_placed, settled_positions
 
-__all__ = ["Comparison", "PreparedUpgrade", "Upgrade", "check_target", "check_unchanged", "prepare"]
+__all__ = ["Comparison", "PreparedUpgrade", "Upgrade", "check_ended", "check_target", "check_unchanged", "prepare"]
 
 Show = Callable[[Sequence[Change]], None]
 """Shows what the new topology changes, before any of it is refused."""
@@ -113,7 +113,7 @@ def check_unchanged(old: ReadableFiles, was: Identity) -> None:
             "repeat the command: it compares the new one with that",
         )
     check_current(old)
-    _check_ended(old)
+    check_ended(old)
 
 
 def check_target(new: ReadableFiles) -> None:
@@ -137,7 +137,7 @@ def _compared(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None, show:
     if new is not None:
         _check_apart(old.root, new.root)
         check_target(new)
-    _check_ended(old)
+    check_ended(old)
     changes = compare(was.plan(old), job.plan)
     show(changes)
     check_decided(changes, job.reset, job.accept)
@@ -174,7 +174,7 @@ def _path(root: str) -> str:
     return os.path.realpath(local_path(root)) if is_local(root) else root.rstrip("/")
 
 
-def _check_ended(old: ReadableFiles) -> None:
+def check_ended(old: ReadableFiles) -> None:
     """Refuses a checkpoint without an epoch, or with one that was begun and has not ended."""
     planned, done = epochs_in(old, "offsets"), epochs_in(old, "commits")
     if not done:

@@ -14,7 +14,8 @@ from tests.oracle.playing import shown_records
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.local import LocalRuntime
-from vsc.runtime.operators.carry import Carry
+from vsc.runtime.operators.carry import Carry, Purged
+from vsc.runtime.operators.carry.purged import NOTHING
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.views import Question
@@ -68,10 +69,11 @@ def run(
 
 def carried(
     old: Plan, new: Plan, stores: Stores, before: int = 1, after: int = 1,
-    reset: Iterable[str] = (), accept: Iterable[str] = (),
+    reset: Iterable[str] = (), accept: Iterable[str] = (), left_out: Purged = NOTHING,
 ) -> Stores:  # fmt: skip
     """The state of the new plan, made of that of the old one."""
-    carry = pickle.loads(pickle.dumps(Carry.of(old, new, before, after, frozenset(reset), frozenset(accept))))
+    whole = Carry.of(old, new, before, after, frozenset(reset), frozenset(accept), purged=left_out)
+    carry = pickle.loads(pickle.dumps(whole))
     places = [(stage.id, partition) for stage in old.stages[1:] for partition in range(before)]
     told = [pickle.loads(pickle.dumps(carry.told(*place, stores(*place)))) for place in places]
     rows = [*carry.common(told), *(row for place in places for row in carry.rows(*place, stores(*place)))]

@@ -11,6 +11,8 @@ import pytest
 from servers.postgres import PostgresServer
 from tests.runtime.spark.connectors.postgres.support import LOGIN, Case
 from tests.runtime.spark.support import compiled
+from vsc.cli.store_key import read_key
+from vsc.runtime.spark.upgrade.purge import Purge, purge
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +54,28 @@ def test_a_table_is_read_once(tmp_path: Path, server: PostgresServer, spark: Spa
     assert report.read["rates"] == 0
     assert sorted((r["id"], r.get("rate"), r.get("since")) for r in written(tmp_path)) == [
         (1, 1.5, ZERO), (2, None, ZERO), (3, 1.5, ZERO), (4, None, None),
+    ]  # fmt: skip
+
+
+def test_what_was_read_of_a_snapshot_goes_with_a_purged_key(
+    tmp_path: Path, server: PostgresServer, spark: SparkSession
+) -> None:
+    server.query("create table rates (more int, rate real, currency varchar(3)); "
+                 "insert into rates values (1, 1.5, 'EUR'), (2, null, 'USD')")  # fmt: skip
+    case = Case(RATES, tmp_path, server, spark)
+    case.file(0, {"id": 1, "currency": "EUR", "at": 5})
+    case.run()
+    snapshots = tmp_path / "ck/vsc/sources"
+    assert list(snapshots.rglob("*.parquet"))
+    said: list[str] = []
+    purge(Purge(str(tmp_path / "ck"), ("rates",), ("EUR",), read_key, case.variables), spark, said.append)
+    assert said[0].startswith("store rates: ")
+    assert not list(snapshots.rglob("*.parquet"))
+    case.file(1, {"id": 2, "currency": "EUR", "at": 6}, {"id": 3, "currency": "USD", "at": 7})
+    [report] = case.run()
+    assert report.read["rates"] == 0
+    assert sorted((r["id"], r.get("rate"), r.get("since")) for r in written(tmp_path)) == [
+        (1, 1.5, ZERO), (2, None, None), (3, None, ZERO),
     ]  # fmt: skip
 
 
