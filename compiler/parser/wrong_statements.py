@@ -10,6 +10,8 @@ from vsc.compiler.source import Span
 
 __all__ = ["OPERATIONS", "wrong_statement"]
 
+_OF_TABLES = ("aggregate", "materialize", "suppress", "to_table")
+"""Operations whose result is a table."""
 OPERATIONS = ("aggregate", "distinct", "explode", "filter", "join", "map", "materialize", "merge", "rekey", "suppress",
               "to_stream", "to_table")  # fmt: skip
 """The words that begin an operation."""
@@ -104,8 +106,9 @@ def _first(place: WrongPlace) -> Explanation | None:
         message = f"{code(place.word)} does not begin a statement: a topology declares nodes"
         return sql(place, message, _SQL[word])
     if place.word in OPERATIONS or word in ("left", "outer"):
+        kind = "table" if place.word in _OF_TABLES else "stream"
         return wrong(
-            place, f"{code(place.word)} has no name for its result", f"write {code(f'stream NAME = {place.word} ...')}"
+            place, f"{code(place.word)} has no name for its result", f"write {code(f'{kind} NAME = {place.word} ...')}"
         )
     if place.is_word() and second == "=":
         start = f"stream {place.word} = {place.word_at(place.index + 2)} ..."

@@ -7,6 +7,7 @@ at. Variables stay as written: a run fills them in.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 
 from vsc.compiler import syntax
@@ -91,7 +92,10 @@ def _connector(clause: syntax.ConnectorClause, role: Role, stream: bool, finding
         return None
     own = tuple(option for option in clause.options if not option.quoted)
     options, wrong = read_options(
-        own, connector_options(name, role, stream), f"`{name}` as a {_target(role, stream, facts)}", _CODES
+        own,
+        connector_options(name, role, stream),
+        f"`{name}` as a {_target(role, stream, facts)}",
+        replace(_CODES, spark=facts.takes_spark),
     )
     spark, wrong_spark = _spark_options(clause, facts)
     wrong += wrong_spark

@@ -50,13 +50,14 @@ _ELSEWHERE = {
 class OptionCodes:
     """The diagnostic codes of one family of options: unknown name, wrong value, given twice.
 
-    `variables`: a text may hold ``${name}``, which the run resolves.
+    `variables`: a text may hold ``${name}``, which the run resolves. `spark`: there may be options of Spark's, in quotes.
     """
 
     unknown: str
     value: str
     twice: str
     variables: bool = False
+    spark: bool = False
 
 
 CLAUSE = OptionCodes(unknown="VSC124", value="VSC125", twice="VSC126")
@@ -81,7 +82,7 @@ def read_options(
         seen[name] = option
         spec = specs.get(name)
         if spec is None or option.quoted:
-            findings.append(_unknown(option, specs, owner, codes.unknown))
+            findings.append(_unknown(option, specs, owner, codes))
         elif (wrong := _wrong_value(option, spec, codes)) is not None:
             findings.append(wrong)
         else:
@@ -112,13 +113,15 @@ def too_long(duration: syntax.Duration | syntax.Variable, code: str) -> Finding 
     return Finding(code, duration.span, "this duration is longer than event time can hold", (), "write a shorter one")
 
 
-def _unknown(option: syntax.Option, specs: Mapping[str, OptionSpec], owner: str, code: str) -> Finding:
+def _unknown(option: syntax.Option, specs: Mapping[str, OptionSpec], owner: str, codes: OptionCodes) -> Finding:
     name = option.name.text
     near = likely(name, specs, _ELSEWHERE)
     known = ", ".join(f"`{spec}`" for spec in specs)
     action = f"write `{near}`" if near is not None else f"use one of {known}" if known else "remove it"
+    if near is None and codes.spark:
+        action += f", or write `'{name}' = ...` if it is an option of Spark"
     fix = None if option.quoted else renamed(option.name.span, name, specs)
-    return Finding(code, option.name.span, f"{owner} has no option `{name}`", (), action, fix)
+    return Finding(codes.unknown, option.name.span, f"{owner} has no option `{name}`", (), action, fix)
 
 
 def _wrong_value(option: syntax.Option, spec: OptionSpec, codes: OptionCodes) -> Finding | None:
