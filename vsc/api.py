@@ -69,6 +69,7 @@ def start(
     max_bad: str | None = None,
     now: Time | None = None,
     functions: Sequence[str] = (),
+    lineage: str | os.PathLike[str] | None = None,
 ) -> RunningQuery:
     """Starts a topology on a Spark session and returns the running query, a pyspark ``StreamingQuery``.
 
@@ -94,4 +95,5 @@ def start(
         max_bad=max_bad,
         now=now,
         functions=functions,
+        lineage=lineage,
     )

@@ -20,12 +20,13 @@ TEXT = "stream s (value bigint, at timestamp) from rate (rows_per_second = ${n})
 GIVEN: dict[str, Any] = {
     "checkpoint": Path("ck"), "variables": {"n": "1"}, "partitions": 3, "trigger": "once", "max_idle": "5 s",
     "local_dir": Path("disk"), "on_bad_row": "fail", "on_error": "drop", "on_epoch": print, "back_to": 7,
-    "max_bad": "2%", "now": 9, "functions": ["scoring.rules"],
+    "max_bad": "2%", "now": 9, "functions": ["scoring.rules"], "lineage": Path("events"),
 }  # fmt: skip
 """None of them is its default."""
 AS_RUN = {
     "checkpoint": "ck", "variables": {"n": "1"}, "partitions": 3, "trigger": "once", "max_idle": "5 s",
     "local_dir": "disk", "options": RunOptions("fail", "drop", 9, ("scoring.rules",)), "back_to": 7, "max_bad": "2%",
+    "lineage": "events",
 }  # fmt: skip
 
 
@@ -74,7 +75,7 @@ def test_every_option_of_the_command_arrives_in_the_run(
     Path("t.vdsl").write_text(TEXT)
     options = (
         "--checkpoint ck --var n=1 --partitions 3 --trigger once --max-idle 5s --local-dir disk --on-bad-row fail "
-        "--on-error drop --back-to 7 --max-bad 2% --functions scoring.rules --drain"
+        "--on-error drop --back-to 7 --max-bad 2% --functions scoring.rules --lineage events --drain"
     )
     assert main(["run", "t.vdsl", *options.split()]) == 2
     [job] = jobs

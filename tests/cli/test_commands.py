@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.lineage.standard import check
 from vsc import __version__
 from vsc.cli import COMMANDS, main
 from vsc.compiler.diagnostics.codes import CODES
@@ -154,6 +155,22 @@ def test_a_picture_of_the_plan_as_it_runs(form: str, good: str, capsys: pytest.C
     assert main(["compile", good, "--emit", form, "--physical", "--var", "smallest=1"]) == 0
     runs = capsys.readouterr().out
     assert "stage 0" in runs and "stage 0" not in written
+
+
+def test_the_lineage_of_a_topology(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENLINEAGE_NAMESPACE", "bank")
+    monkeypatch.setenv("IN_BUCKET", "raw")
+    text = """stream payments (id string) from files (path = 's3a://${IN_BUCKET}/payments', format = 'json') key id;
+    sink payments to kafka (bootstrap_servers = '${BROKERS}', topic = '${topic}', format = 'json');"""
+    file = _file(tmp_path, "bank.vdsl", text)
+    assert main(["compile", file, "--emit", "lineage", "--var", "topic=paid"]) == 0
+    event = json.loads(capsys.readouterr().out)
+    check(event)
+    assert (event["job"]["namespace"], event["job"]["name"]) == ("bank", "bank")
+    datasets = [(one["namespace"], one["name"]) for one in (*event["inputs"], *event["outputs"])]
+    assert datasets == [("s3://raw", "payments"), ("kafka://${BROKERS}", "paid")]
 
 
 def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,6 +69,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--checkpoint ck --var in=in --drain --trigger 1s", "error: --drain needs an end of the input"),
         ("--checkpoint ck --var in=in --progress much", "--progress: invalid choice: 'much'"),
         ("--checkpoint ck --var in=in --metrics 9400", "error[VSC907]: --metrics takes prometheus:PORT"),
+        ("--checkpoint ck --var in=in --lineage http://u:p@h", "error[VSC907]: the URL of --lineage holds a secret"),
+        ("--checkpoint ck --var in=in --lineage no/events", "[VSC907]: --lineage no/events cannot be written: No such"),
         ("--checkpoint ck --var in=in --log-format json --progress bar", "--progress bar is not JSON"),
         ("--checkpoint ck --var in=in --local-dir good.vdsl", "error: --local-dir good.vdsl is not a folder"),
     ],

@@ -255,7 +255,7 @@ def test_the_printed_command_has_every_setting_and_the_main_file_every_argument(
     given = (
         "--master spark://h:1 --print-submit job --var n=5 --partitions 2 --trigger 5s --max-idle 1s --on-error drop "
         "--max-bad 2% --name n --files a.txt --py-files a.py --packages a:b:1 --executor-memory 4g --conf spark.c=3 "
-        "--properties-file s.conf --proxy-user u -v"
+        "--properties-file s.conf --proxy-user u -v --lineage http://h:1"
     )
     assert run(*given.split()) == 0
     out, err = capsys.readouterr()
@@ -274,7 +274,7 @@ def test_the_printed_command_has_every_setting_and_the_main_file_every_argument(
     ]  # fmt: skip
     assert {str(one.arg): ast.literal_eval(one.value) for one in call.keywords} == {
         "checkpoint": "ck", "variables": {"n": "5"}, "partitions": 2, "trigger": "5s", "max_idle": "1s",
-        "on_bad_row": "drop", "on_error": "drop", "max_bad": "2%",
+        "on_bad_row": "drop", "on_error": "drop", "max_bad": "2%", "lineage": "http://h:1",
     }  # fmt: skip
     assert not hasattr(launch, "conf")
     assert run(*given.split()) == 0  # once more, into the folder that it made

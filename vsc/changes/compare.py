@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from vsc.changes.fills import Fill, fill_of
-from vsc.changes.lineage import ordered
 from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Meaning, Nodes, limits
 from vsc.changes.sources import place
 from vsc.changes.values import alike, holds
 from vsc.plan import EXPIRING, Aggregate, Connector, Node, Plan, Sink, Source, StreamStreamJoin, StreamTableJoin
+from vsc.plan.order import ordered
 
 __all__ = ["compare"]
 

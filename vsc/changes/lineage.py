@@ -7,14 +7,15 @@ like) do not count, nor does what a source reads from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from vsc.changes.terms import Scope, Terms
 from vsc.plan import Column, Item, Node, Plan
+from vsc.plan.order import ordered
 from vsc.plan.record import record
 
-__all__ = ["Lineage", "lineages", "ordered", "read_as"]
+__all__ = ["Lineage", "lineages", "read_as"]
 
 _READ_AS = {"timestamp": ("time_zone", "timestampformat", "timestampntzformat"), "date": ("dateformat",)}
 
@@ -36,22 +37,6 @@ class Lineage:
     def scope(self) -> Scope:
         """What an expression over these records sees."""
         return Scope(self.columns, self.time)
-
-
-def ordered(plan: Plan) -> Iterator[Node]:
-    """The nodes, inputs first."""
-    nodes, seen = {node.name: node for node in plan.nodes}, set[str]()
-    for node in plan.nodes:
-        waiting = [node]
-        while waiting:
-            top = waiting[-1]
-            missing = [nodes[name] for name in top.inputs if name not in seen]
-            waiting += missing
-            if not missing:
-                waiting.pop()
-                if top.name not in seen:
-                    seen.add(top.name)
-                    yield top
 
 
 def lineages(

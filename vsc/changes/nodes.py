@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vsc.changes.lineage import Lineage, lineages, ordered
+from vsc.changes.lineage import Lineage, lineages
 from vsc.changes.reasons import Reason, Reasons
 from vsc.changes.sources import paired_sources
 from vsc.changes.terms import Terms
 from vsc.changes.values import holds
 from vsc.plan import Item, Node, Plan, Source, Store, Suppress
 from vsc.plan import expressions as exprs
+from vsc.plan.order import ordered
 from vsc.plan.record import record
 from vsc.plan.words import duration
 

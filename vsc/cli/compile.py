@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "execute"]
 
 _PICTURES = ("mermaid", "dot", "svg")
-_FORMS = ("plan", "topology", "graph", *_PICTURES, "spark")
+_FORMS = ("plan", "topology", "graph", *_PICTURES, "lineage", "spark")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=_FORMS,
         default="plan",
         help="plan (default): JSON for vsc run; topology: nodes, keys, types and versioned status, to read; graph: the "
-        "same as JSON; spark: Spark's own plan (starts Spark); the others are pictures",
+        "same as JSON; lineage: OpenLineage's event of the job; spark: Spark's own plan (starts Spark); the others are "
+        "pictures",
     )
     parser.add_argument(
         "--physical", action="store_true", help="draw the plan as it runs: its stages, repartitions and added nodes"
@@ -57,6 +60,8 @@ def execute(args: argparse.Namespace) -> int:
         return 1
     if args.emit == "spark":
         payload = _spark(options, result.plan, given)
+    elif args.emit == "lineage":
+        payload = _lineage(result.plan, given)
     else:
         payload = emit(result.plan, args.emit, args.physical)
     if args.output is None:
@@ -64,6 +69,14 @@ def execute(args: argparse.Namespace) -> int:
     else:
         write_file(args.output, payload)
     return 0
+
+
+def _lineage(plan: Plan, given: Mapping[str, str]) -> str:
+    from vsc.lineage.events import job_event
+    from vsc.lineage.job import given_namespace, job_of
+
+    job = job_of(plan, given_namespace(), {**os.environ, **given})
+    return json.dumps(job_event(job), indent=2, ensure_ascii=False) + "\n"
 
 
 def _spark(options: SparkOptions, plan: Plan, given: Mapping[str, str]) -> str:

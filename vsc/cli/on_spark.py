@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vsc.cli.errors import Refused, UsageError
 from vsc.cli.problems import Problem
 from vsc.extras import install, spec_of
-from vsc.plan.secrets import masked
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -128,7 +127,7 @@ class SparkOptions:
         status of those that are not vsc's own. KeyboardInterrupt after a signal, which `interrupts` handles.
         """
         from vsc.runtime.errors import StartError, VscRuntimeError
-        from vsc.runtime.spark.query.failures import translated
+        from vsc.runtime.spark.query.failures import in_a_line, translated
         from vsc.runtime.spark.query.launch import launched, new_log
         from vsc.runtime.spark.session.interrupts import Interrupted, Interrupts
 
@@ -154,10 +153,7 @@ class SparkOptions:
             named = True
             if failed is None or not started:
                 raise
-            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise Refused(
-                Problem(f"the query failed: {masked(first)[:600]}", f"Spark's log is {log}"), failed
-            ) from error
+            raise Refused(Problem(f"the query failed: {in_a_line(error)}", f"Spark's log is {log}"), failed) from error
         finally:
             if os.path.exists(log) and not named:
                 os.remove(log)

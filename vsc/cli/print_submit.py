@@ -111,6 +111,7 @@ def _main(job: Run) -> str:
     optional: dict[str, Any] = {
         "partitions": job.partitions, "trigger": job.trigger, "max_idle": job.max_idle, "local_dir": job.local_dir,
         "on_bad_row": options.on_bad_row, "on_error": options.on_error, "back_to": job.back_to, "max_bad": job.max_bad,
+        "lineage": job.lineage,
     }  # fmt: skip
     if options.functions:
         arguments["functions"] = list(options.functions)

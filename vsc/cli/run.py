@@ -30,6 +30,7 @@ from vsc.extras import required
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
     from vsc.runtime.spark.query.preflight import PreparedRun
+    from vsc.runtime.spark.report.lineage import RunLineage
     from vsc.runtime.spark.report.progress import Display
 
 __all__ = ["add_arguments", "execute"]
@@ -109,6 +110,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="serve the run's metrics for Prometheus at this address (default host: 127.0.0.1)",
     )
     parser.add_argument(
+        "--lineage",
+        metavar="TARGET",
+        help="tell what the run reads and writes, column by column: OpenLineage's events, appended to this file or "
+        "posted to this URL",
+    )
+    parser.add_argument(
         "--print-submit",
         metavar="DIR",
         help="run nothing: write main.py, plan.json and vsc.zip into DIR, and print the equal spark-submit command",
@@ -184,7 +191,7 @@ def _on_spark(
     job = Run(
         plan, args.checkpoint, given, args.partitions, args.trigger, args.max_idle, args.local_dir,
         RunOptions(args.on_bad_row, args.on_error, functions=allowed_modules(args)), args.back_to, args.drain,
-        args.max_bad,
+        args.max_bad, args.lineage,
     )  # fmt: skip
     try:
         local = options.default_is_local
@@ -200,10 +207,21 @@ def _on_spark(
         tell_overridden(options.conf)
         if args.verbose:
             tell_settings(options, args, messages)
+        lineage = _lineage(prepared)
         show = _display(args)
     except VscRuntimeError as error:
         raise refusal(error) from error
-    return _run(prepared, options, show, messages)
+    return _run(prepared, options, show, lineage, messages)
+
+
+def _lineage(prepared: PreparedRun) -> RunLineage | None:
+    """What tells others of the run, if asked to. Raises ConfigurationError for a file that cannot be written."""
+    target = prepared.job.lineage
+    if target is None:
+        return None
+    from vsc.runtime.spark.report.lineage import RunLineage
+
+    return RunLineage(prepared.resolved, target)
 
 
 def _display(args: argparse.Namespace) -> Display:
@@ -224,7 +242,9 @@ def _display(args: argparse.Namespace) -> Display:
     return shown if exporter is None else Both(shown, exporter)
 
 
-def _run(prepared: PreparedRun, options: SparkOptions, show: Display, messages: Messages) -> int:
+def _run(
+    prepared: PreparedRun, options: SparkOptions, show: Display, lineage: RunLineage | None, messages: Messages
+) -> int:
     from vsc.runtime.spark.query.run import run
     from vsc.runtime.spark.report.progress import Activity, Phase
     from vsc.runtime.spark.session.interrupts import Interrupts
@@ -234,7 +254,9 @@ def _run(prepared: PreparedRun, options: SparkOptions, show: Display, messages: 
         with contextlib.closing(show), Interrupts() as interrupts:
             show.doing(Activity(Phase.STARTING))
             name = f"vsc {prepared.job.plan.name}"
-            options.run(name, settings, lambda spark: run(prepared, spark, show, interrupts), interrupts, failed=3)
+            options.run(
+                name, settings, lambda spark: run(prepared, spark, show, interrupts, lineage), interrupts, failed=3
+            )
     except KeyboardInterrupt:
         messages.say("info", "interrupted: the same command continues from here")
         return 130

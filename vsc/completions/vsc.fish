@@ -51,7 +51,7 @@ function _shtab_vsc_using
 end
 
 set -g _shtab_vsc_commands inspect check fmt compile run pack diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' 'store purge' init completion lsp doctor
-set -g _shtab_vsc_opts_with_value --accept --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --functions --jars --key --keytab --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --print-submit --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
+set -g _shtab_vsc_opts_with_value --accept --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --functions --jars --key --keytab --kind --limit --lineage --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --print-submit --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
 
 complete -c vsc -e
 complete -c vsc -f
@@ -83,7 +83,7 @@ complete -c vsc -n '_shtab_vsc_using fmt; and test $_shtab_vsc_npos -ge 0' -ka "
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a compile -d 'Turn a topology into its plan, or show it in another form.'
 complete -c vsc -n '_shtab_vsc_using compile' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using compile' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write to this file instead of standard output'
-complete -c vsc -n '_shtab_vsc_using compile' -l emit -xka "plan topology graph mermaid dot svg spark" -d 'plan (default): JSON for vsc run; topology: nodes, keys, types and versioned status, to read; graph: the same as JSON; spark: Spark'"'"'s own plan (starts Spark); the others are pictures'
+complete -c vsc -n '_shtab_vsc_using compile' -l emit -xka "plan topology graph mermaid dot svg lineage spark" -d 'plan (default): JSON for vsc run; topology: nodes, keys, types and versioned status, to read; graph: the same as JSON; lineage: OpenLineage'"'"'s event of the job; spark: Spark'"'"'s own plan (starts Spark); the others are pictures'
 complete -c vsc -n '_shtab_vsc_using compile' -l physical -d 'draw the plan as it runs: its stages, repartitions and added nodes'
 complete -c vsc -n '_shtab_vsc_using compile' -l var -x -d 'a value for ${NAME}; can be repeated'
 complete -c vsc -n '_shtab_vsc_using compile' -l master -x -d 'as for spark-submit (default: local[*])'
@@ -107,6 +107,7 @@ complete -c vsc -n '_shtab_vsc_using run' -l on-error -xka "fail drop" -d 'what 
 complete -c vsc -n '_shtab_vsc_using run' -l progress -xka "auto bar lines json none" -d 'what to show on stderr (default: auto, a bar on a terminal, else lines)'
 complete -c vsc -n '_shtab_vsc_using run' -l log-format -xka "text json" -d 'json: everything on stderr is one JSON object a line (default: text)'
 complete -c vsc -n '_shtab_vsc_using run' -l metrics -x -d 'serve the run'"'"'s metrics for Prometheus at this address (default host: 127.0.0.1)'
+complete -c vsc -n '_shtab_vsc_using run' -l lineage -x -d 'tell what the run reads and writes, column by column: OpenLineage'"'"'s events, appended to this file or posted to this URL'
 complete -c vsc -n '_shtab_vsc_using run' -l print-submit -xka "(__fish_complete_directories)" -d 'run nothing: write main.py, plan.json and vsc.zip into DIR, and print the equal spark-submit command'
 complete -c vsc -n '_shtab_vsc_using run' -s v -l verbose -d 'show Spark'"'"'s settings, and where each comes from'
 complete -c vsc -n '_shtab_vsc_using run' -l master -x -d 'as for spark-submit (default: local[*])'

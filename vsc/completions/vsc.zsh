@@ -63,7 +63,7 @@ _shtab_vsc_check_defaults_added=0
 _shtab_vsc_compile_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   {-o,--output}"[write to this file instead of standard output]:OUT:_files"
-  "--emit[plan (default)\: JSON for vsc run\; topology\: nodes, keys, types and versioned status, to read\; graph\: the same as JSON\; spark\: Spark\'s own plan (starts Spark)\; the others are pictures]:emit:(plan topology graph mermaid dot svg spark)"
+  "--emit[plan (default)\: JSON for vsc run\; topology\: nodes, keys, types and versioned status, to read\; graph\: the same as JSON\; lineage\: OpenLineage\'s event of the job\; spark\: Spark\'s own plan (starts Spark)\; the others are pictures]:emit:(plan topology graph mermaid dot svg lineage spark)"
   "--physical[draw the plan as it runs\: its stages, repartitions and added nodes]"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
@@ -207,6 +207,7 @@ _shtab_vsc_run_options=(
   "--progress[what to show on stderr (default\: auto, a bar on a terminal, else lines)]:progress:(auto bar lines json none)"
   "--log-format[json\: everything on stderr is one JSON object a line (default\: text)]:log_format:(text json)"
   "--metrics[serve the run\'s metrics for Prometheus at this address (default host\: 127.0.0.1)]:prometheus:[HOST:]PORT:"
+  "--lineage[tell what the run reads and writes, column by column\: OpenLineage\'s events, appended to this file or posted to this URL]:TARGET:"
   "--print-submit[run nothing\: write main.py, plan.json and vsc.zip into DIR, and print the equal spark-submit command]:DIR:_files -/"
   {-v,--verbose}"[show Spark\'s settings, and where each comes from]"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vsc.changes.lineage import ordered
 from vsc.changes.nodes import Nodes
 from vsc.plan.nodes import Plan, Stage
+from vsc.plan.order import ordered
 
 __all__ = ["homeless"]
 

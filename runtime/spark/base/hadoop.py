@@ -20,6 +20,7 @@ from vsc.runtime.spark.base.object_stores import without_store
 
 __all__ = [
     "Files",
+    "default_files",
     "default_is_local",
     "file_errors_as",
     "first_line",
@@ -78,9 +79,14 @@ def is_local(path: str, default: bool = True) -> bool:
 
 def default_is_local(spark: SparkSession) -> bool:
     """Whether the default file system, that of paths without a scheme, is the local one."""
+    return not default_files(spark)
+
+
+def default_files(spark: SparkSession) -> str:
+    """The URL of the default file system, that of paths without a scheme; empty for the local one."""
     jvm: Any = spark._jvm
     uri = jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(spark._jsc.hadoopConfiguration())
-    return str(uri.getScheme()) == "file"
+    return "" if str(uri.getScheme()) == "file" else str(uri.toString())
 
 
 def local_path(path: str) -> str:

@@ -24,6 +24,7 @@ Time = int | str | datetime
 _EXAMPLES = {
     "checkpoint": "the path of a folder", "trigger": "'10 seconds'", "max_idle": "'10 seconds'",
     "local_dir": "the path of a folder", "max_bad": "'1%', or '100'",
+    "lineage": "the path of a file, or a URL",
 }  # fmt: skip
 _REQUIRED = ("checkpoint", "trigger")
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -50,6 +51,7 @@ class Run:
     back_to: int | None = None
     drain: bool = False
     max_bad: str | None = None
+    lineage: str | None = None
     observe: bool = True
     began: float = field(default_factory=time.monotonic)
 

@@ -10,6 +10,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 import vsc.runtime.errors as errors
+from vsc.plan.secrets import masked
 from vsc.runtime.errors import CheckpointError, SourceError, StartError, StateError, VscRuntimeError
 from vsc.runtime.spark.base.disks import WrittenFolder, forbidden, full_disk, is_full
 from vsc.runtime.spark.base.object_stores import refused
@@ -18,7 +19,7 @@ from vsc.runtime.spark.connectors.lake.table import lake_failure
 from vsc.runtime.spark.formats.file_errors import read_error
 from vsc.runtime.spark.query.running_query import QueryFailedError
 
-__all__ = ["explained", "started_late", "translated", "translating"]
+__all__ = ["explained", "in_a_line", "started_late", "translated", "translating"]
 
 _OWN = re.compile(
     r"(?:vsc\.)?runtime\.errors\.(\w+): \[VSC\d+\] (.+?)(?:\n  help: (.+?))?(?=\n\s*\n|\n\S|\n\s+at |\n SQLSTATE|\Z)",
@@ -129,6 +130,15 @@ def _known(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None
     if "PATH_NOT_FOUND" in text or "Path does not exist" in text:
         return SourceError(_line(text.splitlines()[0]))
     return None
+
+
+def in_a_line(error: BaseException) -> str:
+    """What an error says, in one line without secrets."""
+    known = translated(error)
+    if known is not None:
+        return known.message
+    lines = str(error).strip().splitlines()
+    return masked(lines[0])[:600] if lines else type(error).__name__
 
 
 def _innermost(text: str) -> str:

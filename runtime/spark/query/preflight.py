@@ -12,6 +12,7 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.expressions import check_allowed
 from vsc.runtime.spark.base.job import Run, idle_ms, is_bounded, spark_trigger
+from vsc.runtime.spark.base.lineage_target import check_target
 from vsc.runtime.spark.base.options import resolve_plan
 from vsc.runtime.spark.connectors.registry import check_connectors, reach
 from vsc.runtime.spark.report.bad_rows import MaxBad
@@ -42,6 +43,8 @@ class PreparedRun:
 def prepare(job: Run, local: bool = True) -> PreparedRun:
     """Refuses what can be refused without Spark, and without asking another system for it."""
     check_allowed(job.plan, job.options.functions)
+    if job.lineage is not None:
+        check_target(job.lineage)
     resolved = check(job.plan, job.variables, job.trigger, job.max_idle, job.max_bad, local)
     return PreparedRun(job, resolved, local)
 

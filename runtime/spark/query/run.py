@@ -11,6 +11,7 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
@@ -20,9 +21,11 @@ from vsc.runtime.spark.base.job import Run, is_bounded
 from vsc.runtime.spark.connectors.registry import empty_sources
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.query.failures import started_late
+from vsc.runtime.spark.query.lineage import telling
 from vsc.runtime.spark.query.preflight import PreparedRun
-from vsc.runtime.spark.query.start import Opened, Started, start_query
+from vsc.runtime.spark.query.start import Hook, Opened, Started, start_query
 from vsc.runtime.spark.report.bad_rows import check_usable
+from vsc.runtime.spark.report.lineage import RunLineage
 from vsc.runtime.spark.report.observed import is_heard
 from vsc.runtime.spark.report.progress import Activity, Display, Phase, Tracker
 from vsc.runtime.spark.session.interrupts import Interrupted, Interrupts
@@ -36,22 +39,37 @@ _POLL_SECONDS = 0.1
 _STARTS = 3
 
 
-def run(prepared: PreparedRun, spark: SparkSession, show: Display, interrupts: Interrupts | None = None) -> None:
-    """Runs until all input is taken (or for ever, with a duration as trigger), then drains if asked to.
+def run(
+    prepared: PreparedRun,
+    spark: SparkSession,
+    show: Display,
+    interrupts: Interrupts | None = None,
+    lineage: RunLineage | None = None,
+) -> None:
+    """Runs until all input is taken (or for ever, with a duration as trigger), then drains if asked to. `lineage` tells
+    others of it.
 
     Raises what `start` raises, the query's failure as Spark reports it (chained to what foreachBatch failed with),
     UnusableInputError at the end, and Interrupted.
     """
-    show.doing(Activity(Phase.PREPARING))
     interrupts = interrupts or Interrupts()
+    hooks = [] if lineage is None else [lineage.epoch]
+    with telling(lineage, spark, interrupts):
+        _run(prepared, spark, show, interrupts, hooks)
+
+
+def _run(
+    prepared: PreparedRun, spark: SparkSession, show: Display, interrupts: Interrupts, hooks: Sequence[Hook]
+) -> None:
+    show.doing(Activity(Phase.PREPARING))
     warm_up(spark)
     job = replace(prepared.job, observe=is_heard(spark))
     opened = Opened.of(replace(prepared, job=job), spark)
     tracker = opened.tracker()
-    _once(opened, spark, _Watch(show, tracker), interrupts)
+    _once(opened, spark, _Watch(show, tracker), interrupts, hooks)
     if job.drain and not interrupts.requested:
         opened.checkpoint.request_drain()
-        _once(opened.to_drain(), spark, _Watch(show, tracker), interrupts)
+        _once(opened.to_drain(), spark, _Watch(show, tracker), interrupts, hooks)
     if not interrupts.requested:
         for line in empty_sources(spark, opened.resolved, tracker.read):
             _log.warning(line)
@@ -61,10 +79,10 @@ def run(prepared: PreparedRun, spark: SparkSession, show: Display, interrupts: I
     check_usable(job.plan, tracker.read, tracker.metrics)
 
 
-def _once(opened: Opened, spark: SparkSession, watch: _Watch, interrupts: Interrupts) -> None:
+def _once(opened: Opened, spark: SparkSession, watch: _Watch, interrupts: Interrupts, hooks: Sequence[Hook]) -> None:
     """One query to its end; where Spark gave up on a worker of a busy machine, another one goes on."""
     for left in reversed(range(_STARTS)):
-        started = start_query(opened, spark, watch.done)
+        started = start_query(opened, spark, watch.done, *hooks)
         interrupts.orderly = True
         try:
             stopped = _to_its_end(started, watch, is_bounded(opened.job.trigger), interrupts)

@@ -46,6 +46,7 @@ from vsc.runtime.spark.query.epoch import EpochWriter
 from vsc.runtime.spark.query.failures import explained, translating
 from vsc.runtime.spark.query.gone_files import GoneFiles
 from vsc.runtime.spark.query.inputs import has_inputs, query_inputs
+from vsc.runtime.spark.query.lineage import beginning, tell_end
 from vsc.runtime.spark.query.missing_columns import MissingColumns
 from vsc.runtime.spark.query.pacer import Pacer
 from vsc.runtime.spark.query.preflight import PreparedRun, prepare
@@ -53,6 +54,7 @@ from vsc.runtime.spark.query.running_query import Epochs, RunningQuery
 from vsc.runtime.spark.query.shared import shared_by
 from vsc.runtime.spark.query.written_folders import written_folders
 from vsc.runtime.spark.report.bad_rows import BadRows
+from vsc.runtime.spark.report.lineage import RunLineage
 from vsc.runtime.spark.report.observed import observed
 from vsc.runtime.spark.report.progress import Tracker
 from vsc.runtime.spark.report.time_warnings import TimeWarnings
@@ -147,6 +149,7 @@ def start(
     max_bad: str | None = None,
     now: Time | None = None,
     functions: Sequence[str] = (),
+    lineage: str | os.PathLike[str] | None = None,
 ) -> RunningQuery:
     """Starts `plan` and returns the running query; `spark` None is the session that is active.
 
@@ -159,23 +162,31 @@ def start(
     are bad: ``100``, or ``1%`` of those that were read. `now`, in ms, as ISO text or as an aware ``datetime``, is a
     fixed time for the run's clock, by which event times are too far in the future: for tests. Without it that is the
     start of the run, with a duration as trigger that of each epoch. `functions` are the modules from which the plan may
-    call functions. The session's settings are as before when this
-    returns.
+    call functions. `lineage` is the path of a file, or the URL of a server, that gets OpenLineage's events of the run.
+    The session's settings are as before when this returns.
 
     Raises VscRuntimeError (ConfigurationError, SourceError, SinkError, CheckpointError) for what can be seen before
     the first row is read; what happens later is the query's exception, a `QueryFailedError` where vsc knows why.
     """
     options = RunOptions(on_bad_row, on_error, clock_of(now), module_names(functions))
     folder, local = as_text(checkpoint), None if local_dir is None else as_text(local_dir)
-    given = variables or {}
-    job = Run(plan, folder, given, partitions, trigger, max_idle, local, options, back_to, max_bad=max_bad)
+    given, events = variables or {}, None if lineage is None else as_text(lineage)
+    job = Run(
+        plan, folder, given, partitions, trigger, max_idle, local, options, back_to, max_bad=max_bad, lineage=events
+    )
     session = usable_session(spark)
     opened = Opened.of(prepare(job, default_is_local(session)), session)
     epochs = Epochs(opened.tracker())
-    started = start_query(opened, session, epochs.done, *([on_epoch] if on_epoch is not None else ()))
-    return RunningQuery(
+    told = None if events is None else RunLineage(opened.resolved, events)
+    hooks = [epochs.done, *([] if told is None else [told.epoch]), *([] if on_epoch is None else [on_epoch])]
+    with beginning(told, session):
+        started = start_query(opened, session, *hooks)
+    query = RunningQuery(
         started.query, started.why, lambda query, own: epochs.status(query, own, started.writer.running)
     )
+    if told is not None:
+        tell_end(query, told, is_bounded(trigger))
+    return query
 
 
 def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:

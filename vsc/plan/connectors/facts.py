@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, NamedTuple
 from typing import Literal as Choice
 
+from vsc.plan.connectors.dataset import Dataset
 from vsc.plan.record import record
 from vsc.plan.types import DataType
 
@@ -153,6 +154,14 @@ class ConnectorFacts:
 
     def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str] | None:
         """Where it reads or writes: what names the system, and the option that names the place in it; None for none."""
+        return None
+
+    def dataset(self, options: Mapping[str, str], files: str) -> Dataset | None:
+        """What it reads or writes, with OpenLineage's names; None if nobody else could know it.
+
+        `options` are vsc's own and Spark's. `files` is the file system of paths without a scheme, such as
+        ``hdfs://host:8020``; empty: that of this machine. No name has a user or a secret in it.
+        """
         return None
 
     def position(self, part: str, offset: int) -> dict[str, str | int]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
+from vsc.plan.connectors.dataset import Dataset, at_path
 from vsc.plan.connectors.debezium import DEBEZIUM, DEBEZIUM_OPTIONS, debezium_problems
 from vsc.plan.connectors.facts import (
     MAX_AHEAD,
@@ -132,6 +133,10 @@ class FilesFacts(ConnectorFacts):
     def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
         """The folder."""
         return (self.kind,), "path"
+
+    def dataset(self, options: Mapping[str, str], files: str) -> Dataset:
+        """The folder."""
+        return at_path(options["path"], files)
 
 
 def size_bytes(text: str) -> int | None:

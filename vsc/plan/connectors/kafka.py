@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
+from vsc.plan.connectors.dataset import Dataset
 from vsc.plan.connectors.debezium import DEBEZIUM, DEBEZIUM_OPTIONS, debezium_problems
 from vsc.plan.connectors.facts import (
     MAX_AHEAD,
@@ -123,6 +124,12 @@ class KafkaFacts(ConnectorFacts):
         """The topic, in the cluster of these brokers."""
         servers = sorted(server.strip() for server in options["bootstrap_servers"].split(","))
         return (self.kind, *servers), "topic"
+
+    def dataset(self, options: Mapping[str, str], files: str) -> Dataset:
+        """The topic, at the first of the brokers."""
+        server = options["bootstrap_servers"].partition(",")[0].strip().rpartition("://")[2]
+        port = "" if re.search(r"(:\d+|\})$", server) else ":9092"
+        return Dataset(f"kafka://{server}{port}", options["topic"])
 
     def position(self, part: str, offset: int) -> dict[str, str | int]:
         """Topic, partition and offset; a source partition is called `TOPIC-PARTITION`, in the test driver nothing."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar
 
+from vsc.plan.connectors.dataset import Dataset, at_path
 from vsc.plan.connectors.facts import (
     MAX_AHEAD,
     MODE,
@@ -79,6 +80,13 @@ class LakeFacts(ConnectorFacts):
     def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
         """The folder, or the table of a catalog."""
         return ((self.kind,), "path") if "path" in options else ((self.kind, "table"), "table")
+
+    def dataset(self, options: Mapping[str, str], files: str) -> Dataset:
+        """The folder; of a catalog's table, whose place only the catalog knows, its name."""
+        if "path" in options:
+            return at_path(options["path"], files)
+        parts = TABLE_NAME.findall(options["table"])
+        return Dataset(self.kind, ".".join(p[1:-1].replace("``", "`") if p.startswith("`") else p for p in parts))
 
 
 class DeltaFacts(LakeFacts):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import ClassVar
+from urllib.parse import parse_qsl, unquote
 
+from vsc.plan.connectors.dataset import Dataset
 from vsc.plan.connectors.facts import (
     MAX_AHEAD,
     MODE,
@@ -71,6 +73,18 @@ class PostgresFacts(ConnectorFacts):
     def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
         """The table, in the database."""
         return (self.kind, options["url"].partition("?")[0]), "table"
+
+    def dataset(self, options: Mapping[str, str], files: str) -> Dataset:
+        """The table, with its database and its schema, at the first of the hosts."""
+        matched = URL.fullmatch(options["url"])
+        host = None if matched is None else HOST.fullmatch((matched["hosts"] or "").partition(",")[0])
+        if matched is None or host is None:  # a variable without a value: nothing is known of what it may hold
+            return Dataset("postgres", options["table"])
+        given = {name.lower(): value for name, value in (*parse_qsl(matched["parameters"] or ""), *options.items())}
+        *schema, table = options["table"].split(".")
+        names = [unquote(matched["database"]), *(schema or [given.get("currentschema", "public")]), table]
+        server = f"{host['name'] or 'localhost'}:{host['port'] or '5432'}"
+        return Dataset(f"postgres://{server}", ".".join(filter(None, names)))
 
 
 def _url(url: str) -> tuple[str, str] | None:

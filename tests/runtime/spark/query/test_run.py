@@ -34,7 +34,7 @@ class _Runs:
 
     def run(self) -> None:
         with patch.object(module, "start_query", self.start):
-            module._once(self.opened[0], Mock(), Mock(newest=-1), Mock(requested=False))
+            module._once(self.opened[0], Mock(), Mock(newest=-1), Mock(requested=False), [])
 
 
 def test_a_worker_that_started_late_is_no_reason_to_fail(caplog: pytest.LogCaptureFixture) -> None:

@@ -94,7 +94,7 @@ def test_no_secret_is_shown_anywhere(tmp_path: Path) -> None:
     given = [f"--var={name}={value}" for name, value in variables.items() if int(name[1:]) % 2]
     command = [sys.executable, "-m", "vsc", "run", "topology.vdsl", "--master", "local[2]", "--checkpoint", "ck",
                "--partitions", "1", "--trigger", "1 second", "--local-dir", "local", "--verbose",
-               "--properties-file", "spark.properties",
+               "--properties-file", "spark.properties", "--lineage", "lineage.jsonl",
                "--var", f"in={tmp_path}/in", "--var", f"out={tmp_path}/out", *given]  # fmt: skip
     environment = {name: value for name, value in variables.items() if not int(name[1:]) % 2}
     environment |= {f"PASSWORD_{n}": _secret(n) for n in range(SETTINGS + len(variables), MANY)}
@@ -122,6 +122,7 @@ def test_no_secret_is_shown_anywhere(tmp_path: Path) -> None:
     for path in tmp_path.rglob("*"):
         if path.is_file():
             shown[str(path.relative_to(tmp_path))] = path.read_bytes().decode("latin-1")
+    assert '"eventType":"FAIL"' in shown["lineage.jsonl"]
     assert any(name.startswith("events/") for name in shown) and "fs.s3a.secret.key" in shown["environment/"]
     found = {name: re.findall(r".{0,120}planted[0-9a-f]{4}x", text) for name, text in shown.items()}
     assert {name: texts for name, texts in found.items() if texts} == {}

@@ -1,0 +1,82 @@
+"""When a run begins and ends, for its lineage (`vsc.runtime.spark.report.lineage`)."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from pyspark.sql import SparkSession
+
+from vsc.runtime.spark.query.failures import in_a_line
+from vsc.runtime.spark.query.running_query import RunningQuery
+from vsc.runtime.spark.report.lineage import RunLineage
+from vsc.runtime.spark.session.interrupts import Interrupted, Interrupts
+
+__all__ = ["beginning", "tell_end", "telling"]
+
+_WAIT_S = 10.0
+"""At the end of the process, for what is said of a query that has just ended."""
+
+
+@contextlib.contextmanager
+def telling(lineage: RunLineage | None, spark: SparkSession, interrupts: Interrupts) -> Iterator[None]:
+    """A run, from its begin to its end."""
+    if lineage is None:
+        yield
+        return
+    lineage.begin(spark)
+    try:
+        yield
+    except BaseException as error:
+        if interrupts.at_once or isinstance(error, Interrupted | KeyboardInterrupt):
+            lineage.end("ABORT")
+        else:
+            lineage.end("FAIL", in_a_line(error))
+        raise
+    lineage.end("COMPLETE")
+
+
+@contextlib.contextmanager
+def beginning(lineage: RunLineage | None, spark: SparkSession) -> Iterator[None]:
+    """The begin of a run that goes on elsewhere."""
+    if lineage is None:
+        yield
+        return
+    lineage.begin(spark)
+    try:
+        yield
+    except BaseException as error:
+        lineage.end("FAIL", in_a_line(error))
+        raise
+
+
+def tell_end(query: RunningQuery, lineage: RunLineage, bounded: bool) -> None:
+    """Tells how `query` has ended, whenever that is; on a thread of its own. `bounded`: it does so by itself."""
+
+    def wait() -> None:
+        with contextlib.suppress(Exception):  # the query's own failure is its caller's to see
+            query.awaitTermination()
+        failure: BaseException | None = None
+        ended = False
+        with contextlib.suppress(Exception):  # of a session that has been stopped, nothing more is known
+            failure, ended = query.exception(), bounded and not query.stopped
+        if failure is not None:
+            lineage.end("FAIL", in_a_line(failure))
+        else:
+            lineage.end("COMPLETE" if ended else "ABORT")
+        atexit.unregister(leave)
+
+    def leave() -> None:
+        """The process ends, and the query with it."""
+        active = False
+        with contextlib.suppress(Exception):
+            active = query.isActive
+        if not active:
+            thread.join(_WAIT_S)
+        lineage.end("ABORT")
+
+    thread = threading.Thread(target=wait, name="vsc-lineage-end", daemon=True)
+    atexit.register(leave)
+    thread.start()
