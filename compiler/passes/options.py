@@ -50,7 +50,8 @@ _ELSEWHERE = {
 class OptionCodes:
     """The diagnostic codes of one family of options: unknown name, wrong value, given twice.
 
-    `variables`: a text may hold ``${name}``, which the run resolves. `spark`: there may be options of Spark's, in quotes.
+    `variables`: a text may hold ``${name}``, which the run resolves. `spark`: there may be options of Spark's, in
+    quotes.
     """
 
     unknown: str
