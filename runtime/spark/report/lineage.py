@@ -29,7 +29,7 @@ from vsc.lineage.job import Job, given_namespace, job_of
 from vsc.plan.nodes import Plan
 from vsc.plan.words import counted
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.spark.base.hadoop import default_files
+from vsc.runtime.spark.base.hadoop import default_files, first_line
 from vsc.runtime.spark.base.lineage_target import HELP, KEY
 from vsc.runtime.spark.exchange.counters import EpochReport
 
@@ -92,7 +92,8 @@ class Delivery:
 def _why(error: Exception) -> str:
     if isinstance(error, HTTPError):
         return f"the server says {error.code} {error.reason}".rstrip()
-    return str(error.reason if isinstance(error, URLError) else error) or type(error).__name__
+    reason = error.reason if isinstance(error, URLError) else error
+    return first_line(reason if isinstance(reason, Exception) else error)
 
 
 class _File:
