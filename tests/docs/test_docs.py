@@ -69,11 +69,12 @@ def test_the_python_about_the_test_driver_runs() -> None:
 
 def test_the_scenarios_in_the_documents_hold(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples/payments/topology.vdsl", tmp_path)
+    shutil.copytree(ROOT / "examples/payments/data", tmp_path / "data")
     blocks = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs/testing.md").read_text(), re.MULTILINE | re.DOTALL)
     paths = [tmp_path / f"{number}.scenario.yaml" for number in range(len(blocks))]
     for path, block in zip(paths, blocks, strict=True):
         path.write_text(block)
-    assert [main(["test", str(path)]) for path in paths] == [0, 0, 1]
+    assert [main(["test", str(path)]) for path in paths] == [0, 0, 0, 1]
     assert main(["test", str(tmp_path), "--accept"]) == 0
 
 

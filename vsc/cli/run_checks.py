@@ -80,7 +80,7 @@ def check_checkpoint(
     from vsc.runtime.errors import CheckpointError
     from vsc.runtime.spark.base.checksummed import LocalFiles, check_epoch
     from vsc.runtime.spark.base.folders import unwritable
-    from vsc.runtime.spark.base.hadoop import is_local, local_path
+    from vsc.runtime.spark.base.paths import is_local, local_path
     from vsc.runtime.spark.checkpoint.checkpoint import checked_identity
     from vsc.runtime.spark.checkpoint.claim import check_unclaimed
     from vsc.runtime.spark.checkpoint.lineage import check_alone

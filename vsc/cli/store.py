@@ -81,7 +81,7 @@ def _look_ahead(args: argparse.Namespace, local: bool) -> None:
     """Refuses everything that a local checkpoint alone shows to be wrong."""
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.spark.base.checksummed import LocalFiles
-    from vsc.runtime.spark.base.hadoop import is_local, local_path
+    from vsc.runtime.spark.base.paths import is_local, local_path
     from vsc.runtime.spark.checkpoint.identity import read_identity
 
     if not is_local(args.checkpoint, local):

@@ -8,6 +8,7 @@ import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,7 +131,7 @@ def _accept(
 
 def _disordered(outcomes: list[Outcome], runs: int, seed: int | None) -> list[Outcome]:
     """The outcomes, those that have passed with what depends on the order of arrival."""
-    from vsc.scenario import Outcome, disordered
+    from vsc.scenario import disordered
 
     if seed is None:
         seed = random.SystemRandom().randrange(1_000_000)
@@ -138,7 +139,7 @@ def _disordered(outcomes: list[Outcome], runs: int, seed: int | None) -> list[Ou
     found = []
     for outcome in outcomes:
         wrong = None if outcome.wrong else disordered(outcome.scenario, runs, seed)
-        found.append(outcome if wrong is None else Outcome(outcome.scenario, (wrong,)))
+        found.append(outcome if wrong is None else replace(outcome, wrong=(wrong,)))
     return found
 
 
@@ -166,14 +167,16 @@ def _files(paths: Sequence[str]) -> list[str]:
 
 
 def _read(paths: Sequence[str]) -> Iterator[str]:
-    """The paths of the scenario files and of their topologies. Raises `UsageError`."""
-    from vsc.scenario import ScenarioError, topology_path
+    """The paths of the scenario files, of their topologies and of the files that they read. Raises `UsageError`."""
+    from vsc.scenario import ScenarioError, paths_read
 
     scenarios = _files(paths)
     yield from scenarios
     for path, text in read_texts(scenarios)[0].items():
         with suppress(ScenarioError):  # the run reports it
-            yield from with_included([str(topology_path(path, text))])
+            topology, files = paths_read(path, text)
+            yield from with_included([str(topology)])
+            yield from map(str, files)
 
 
 def _inside(folder: str) -> Iterator[str]:

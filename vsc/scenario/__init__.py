@@ -8,7 +8,7 @@ measuring, and not for Spark: only the project's own tests run the same files th
 from vsc.scenario.accept import accepted
 from vsc.scenario.disorder import disordered
 from vsc.scenario.document import ScenarioError
-from vsc.scenario.loader import RefusedTopology, load, topology_path
+from vsc.scenario.loader import RefusedTopology, load, paths_read
 from vsc.scenario.model import Scenario, ScenarioFile, Step
 from vsc.scenario.player import Outcome, play
 
@@ -22,6 +22,6 @@ __all__ = [
     "accepted",
     "disordered",
     "load",
+    "paths_read",
     "play",
-    "topology_path",
 ]

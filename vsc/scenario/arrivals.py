@@ -14,11 +14,11 @@ from typing import Any
 from vsc.api import compile
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import VscRuntimeError
-from vsc.scenario.model import Delete, Pipe, Scenario
+from vsc.scenario.model import Delete, Pipe, Read, Scenario
 from vsc.scenario.player import fields_of
 from vsc.scenario.tolerance import tolerances
 from vsc.scenario.written import fields_written, written
-from vsc.testing import Record, TopologyTestDriver
+from vsc.testing import FileRows, Record, TopologyTestDriver
 
 __all__ = ["Arrangement", "Arrival", "Arrivals", "Results"]
 
@@ -35,6 +35,8 @@ class Arrival:
     row: Mapping[str, Any]
     timestamp: int | None
     deleted: bool
+    read: FileRows | None = None
+    """The row itself, if it is of a file."""
     time: int | None = None
 
 
@@ -175,6 +177,9 @@ def _arrivals(scenario: Scenario) -> Iterator[Arrival]:
         match step.action:
             case Pipe(source, rows, timestamp):
                 yield from (Arrival(step.number, source, row, timestamp, False) for row in rows)
+            case Read(rows):
+                for one in map(rows.one, range(len(rows))):
+                    yield Arrival(step.number, rows.node.name, one.values(), None, one.is_deleted, one)
             case Delete(source, keys, timestamp):
                 yield from (Arrival(step.number, source, key, timestamp, True) for key in keys)
             case _:
@@ -184,6 +189,8 @@ def _arrivals(scenario: Scenario) -> Iterator[Arrival]:
 def _do(driver: TopologyTestDriver, arrival: Arrival) -> None:
     if arrival.source is None:
         driver.drain()
+    elif arrival.read is not None:
+        driver.pipe_rows(arrival.read)
     elif arrival.deleted:
         driver.delete(arrival.source, arrival.row, timestamp=arrival.timestamp)
     else:

@@ -7,7 +7,7 @@ scenario contains only sources, nodes, columns and stores of its topology, and v
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,20 @@ from vsc.compiler import TopologyError, compile_topology
 from vsc.compiler.files import FileError, MissingFileError, read_text
 from vsc.compiler.source import Position
 from vsc.plan.nodes import Column, Node, Plan, Source
+from vsc.runtime.errors import VscRuntimeError
 from vsc.scenario.document import Document, ScenarioError
 from vsc.scenario.expectations import Expectations
-from vsc.scenario.model import Delete, Drain, Pipe, Scenario, ScenarioFile, Step
+from vsc.scenario.model import Delete, Drain, Pipe, Read, Scenario, ScenarioFile, Step
 from vsc.scenario.values import ROW, read_columns, read_time
-from vsc.testing import timestamp_column
+from vsc.testing import file_rows, timestamp_column
 from vsc.testing.driver import MOST_PARTITIONS
 
-__all__ = ["RefusedTopology", "load", "topology_path"]
+__all__ = ["RefusedTopology", "load", "paths_read"]
 
 _BESIDE = ("timestamp", "expect", "stores")
 _VERBS = ("pipe", "delete", "drain")
+_FILE = "file"
+"""The key of a step's file of rows."""
 _NO_VARIABLES: Mapping[str, str] = {}
 
 
@@ -63,10 +66,23 @@ def load(
     return ScenarioFile(path, tuple(by_name.values()))
 
 
-def topology_path(path: str, text: str) -> Path:
-    """The path of the scenario file's topology. Raises ScenarioError."""
+def paths_read(path: str, text: str) -> tuple[Path, list[Path]]:
+    """The paths of the scenario file's topology and of the files of rows that it may name. Raises ScenarioError."""
     document, fields = _open(path, text)
-    return _beside(document, fields["topology"])
+    found = [node for one in document.sequence(fields["scenarios"], "`scenarios`") for node in _files_in(one)]
+    return _beside(document, fields["topology"]), [_beside(document, node) for node in found]
+
+
+def _files_in(node: yaml.Node) -> Iterator[yaml.Node]:
+    """The values of all keys `file`, at whatever depth."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == _FILE and isinstance(value, yaml.ScalarNode) and value.value.strip():
+                yield value
+            yield from _files_in(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for one in node.value:
+            yield from _files_in(one)
 
 
 def _open(path: str, text: str) -> tuple[Document, dict[str, yaml.Node]]:
@@ -121,7 +137,7 @@ def _scenario(document: Document, node: yaml.Node, topology: _Topology, shared: 
     partitions = document.integer(fields["partitions"], "`partitions`") if "partitions" in fields else 1
     if not 1 <= partitions <= MOST_PARTITIONS:
         raise document.error(fields["partitions"], f"`partitions` is a number from 1 to {MOST_PARTITIONS}")
-    reader = _Steps(document, topology.plan(variables))
+    reader = _Steps(document, topology.plan(variables), variables)
     steps = document.sequence(fields["steps"], "`steps`")
     if not steps:
         raise document.error(fields["steps"], "a scenario without steps says nothing")
@@ -140,8 +156,8 @@ def _scenario(document: Document, node: yaml.Node, topology: _Topology, shared: 
 class _Steps:
     """Reads the steps of scenarios against one plan."""
 
-    def __init__(self, document: Document, plan: Plan) -> None:
-        self._document = document
+    def __init__(self, document: Document, plan: Plan, variables: Mapping[str, str]) -> None:
+        self._document, self._variables = document, variables
         self._nodes = {n.name: n for n in plan.nodes if n.part_of is None}
         self._sources = {node.name: node for node in plan.sources}
         self._expectations = Expectations(document, plan)
@@ -175,7 +191,7 @@ class _Steps:
 
     # ------------------------------------------------------------------------------------------------------- input
 
-    def _action(self, key: yaml.ScalarNode, value: yaml.Node, time: int | None) -> Pipe | Delete | Drain:
+    def _action(self, key: yaml.ScalarNode, value: yaml.Node, time: int | None) -> Pipe | Read | Delete | Drain:
         document, word = self._document, key.value
         if word == "drain":
             if not isinstance(value, yaml.ScalarNode) or value.value != "true":
@@ -192,10 +208,37 @@ class _Steps:
             raise AssertionError
         if word == "delete":
             return self._delete(key, value, source, time)
+        if (file := self._file(value, source)) is not None:
+            return self._read(file, source, time)
         rows = self._rows(value, source, source.source.columns, "a row of")
         if time is None:
             self._check_timed(key, source.name, source.source, rows)
         return Pipe(source.name, rows, time)
+
+    def _file(self, node: yaml.Node, source: Node) -> yaml.Node | None:
+        """The path of a file of rows, if a step has one; a column of that name comes first."""
+        if not isinstance(node, yaml.MappingNode) or any(c.name == _FILE for c in source.source.columns):
+            return None
+        entries = self._document.mapping(node, f"a row of `{source.name}`")
+        if _FILE not in entries:
+            return None
+        for name, (key, _) in entries.items():
+            if name != _FILE:
+                raise self._document.error(key, "a file has all that there is of its rows", f"remove `{name}`")
+        return entries[_FILE][1]
+
+    def _read(self, node: yaml.Node, source: Node, time: int | None) -> Read:
+        """The rows of a file. Those that cannot be used are dropped, and reported, as they are fed."""
+        path = str(_beside(self._document, node))
+        try:
+            return Read(file_rows(source, path, self._variables, time))
+        except VscRuntimeError as error:
+            raise self._document.error(node, error.message, error.help) from None
+        except FileNotFoundError:
+            help = "the path of a file of rows starts at the scenario file's folder"
+            raise self._document.error(node, f"there is no file {path}", help) from None
+        except OSError as error:
+            raise self._document.error(node, f"{path} cannot be read: {error.strerror}", "name a single file") from None
 
     def _check_timed(
         self, key: yaml.ScalarNode, name: str, source: Source, rows: tuple[Mapping[str, Any], ...]

@@ -8,8 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from vsc.compiler.source import Position
+from vsc.testing import FileRows
 
-__all__ = ["Delete", "Drain", "Expectation", "Expected", "Pipe", "Question", "Scenario", "ScenarioFile", "Step"]
+__all__ = [
+    "Delete",
+    "Drain",
+    "Expectation",
+    "Expected",
+    "Pipe",
+    "Question",
+    "Read",
+    "Scenario",
+    "ScenarioFile",
+    "Step",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +31,13 @@ class Pipe:
     source: str
     rows: tuple[Mapping[str, Any], ...]
     timestamp: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Rows of a file for a source."""
+
+    rows: FileRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +92,7 @@ class Step:
 
     position: Position
     number: int
-    action: Pipe | Delete | Drain
+    action: Pipe | Read | Delete | Drain
     expect: tuple[Expectation, ...]
     stores: tuple[Question, ...]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from vsc.compiler.source import Position
 from vsc.runtime.errors import VscRuntimeError
-from vsc.scenario.model import Delete, Drain, Expectation, Expected, Pipe, Question, Scenario, Step
+from vsc.scenario.model import Delete, Drain, Expectation, Expected, Pipe, Question, Read, Scenario, Step
 from vsc.scenario.values import is_expected
 from vsc.testing import Record, TopologyTestDriver, VersionedRecord
 
@@ -82,10 +82,11 @@ class Disordered:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a scenario. It has passed if `wrong` is empty."""
+    """The outcome of a scenario. It has passed if `wrong` is empty. `dropped`: rows of files, with their steps."""
 
     scenario: Scenario
     wrong: tuple[WrongRecords | WrongAnswer | Stopped | Disordered, ...]
+    dropped: tuple[tuple[Position, str], ...] = ()
 
 
 def play(scenario: Scenario, beyond: Callable[[WrongRecords | WrongAnswer], bool] = lambda wrong: False) -> Outcome:
@@ -94,18 +95,19 @@ def play(scenario: Scenario, beyond: Callable[[WrongRecords | WrongAnswer], bool
     It goes on beyond what is wrong if `beyond` says so of all of it.
     """
     found: list[WrongRecords | WrongAnswer] = []
+    dropped: list[tuple[Position, str]] = []
     step = scenario.steps[0]
     try:
         with _driver(scenario) as driver:
             for step in scenario.steps:
-                _do(driver, step)
+                dropped += [(step.position, told) for told in _do(driver, step)]
                 wrong = _look(driver, step)
                 found += wrong
                 if not all(map(beyond, wrong)):
                     break
     except VscRuntimeError as error:
-        return Outcome(scenario, (*found, Stopped(step.position, step.number, str(error))))
-    return Outcome(scenario, tuple(found))
+        return Outcome(scenario, (*found, Stopped(step.position, step.number, str(error))), tuple(dropped))
+    return Outcome(scenario, tuple(found), tuple(dropped))
 
 
 def _driver(scenario: Scenario) -> TopologyTestDriver:
@@ -128,8 +130,11 @@ def fields_of(seen: Record | VersionedRecord) -> dict[str, Any]:
     return {field.name: getattr(seen, field.name) for field in fields(seen)}
 
 
-def _do(driver: TopologyTestDriver, step: Step) -> None:
+def _do(driver: TopologyTestDriver, step: Step) -> tuple[str, ...]:
+    """Does it; returns in words which rows of a file were dropped."""
     match step.action:
+        case Read(rows):
+            return driver.pipe_rows(rows)
         case Pipe(source, rows, timestamp):
             for row in rows:
                 driver.pipe(source, row, timestamp=timestamp)
@@ -138,6 +143,7 @@ def _do(driver: TopologyTestDriver, step: Step) -> None:
                 driver.delete(source, key, timestamp=timestamp)
         case Drain():
             driver.drain()
+    return ()
 
 
 def _look(driver: TopologyTestDriver, step: Step) -> tuple[WrongRecords | WrongAnswer, ...]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
+from vsc.compiler.source import Position
 from vsc.scenario.differences import BOLD, GREEN, RED, answer_difference, in_color, painted, record_difference
 from vsc.scenario.player import Disordered, Outcome, Stopped, WrongAnswer, WrongRecords
 from vsc.scenario.written import written
@@ -36,6 +37,7 @@ def text(outcomes: Sequence[Outcome], color: bool) -> str:
             lines.append(path)
         word = in_color("FAILED", RED, color) if outcome.wrong else in_color("ok    ", GREEN, color)
         lines.append(f"  {word} {_one_line(scenario.name)}")
+        lines.extend(f"    {told}" for told in _dropped(outcome, color))
         for wrong in outcome.wrong:
             lines.extend(f"    {line}" for line in _told(scenario.path, wrong, color))
     return "".join(f"{line}\n" for line in lines)
@@ -64,6 +66,8 @@ def junit(outcomes: Sequence[Outcome]) -> str:
                 kind = "error" if _broken(outcome) else "failure"
                 wrong = ElementTree.SubElement(case, kind, message=_clean(told[0][0]), type=kind)
                 wrong.text = _clean("\n".join(line for lines in told for line in lines))
+            if outcome.dropped:
+                ElementTree.SubElement(case, "system-out").text = _clean("\n".join(_dropped(outcome, False)))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -89,8 +93,17 @@ def _one_line(value: str) -> str:
 # ---------------------------------------------------------------------------------------------------------- differences
 
 
+def _dropped(outcome: Outcome, color: bool) -> Iterator[str]:
+    for position, told in outcome.dropped:
+        yield f"{_place(outcome.scenario.path, position, color)} {told}"
+
+
+def _place(path: str, position: Position, color: bool) -> str:
+    return in_color(f"{path}:{position.line}:{position.column}:", BOLD, color)
+
+
 def _told(path: str, wrong: WrongRecords | WrongAnswer | Stopped | Disordered, color: bool) -> Iterator[str]:
-    where = in_color(f"{path}:{wrong.position.line}:{wrong.position.column}:", BOLD, color)
+    where = _place(path, wrong.position, color)
     match wrong:
         case Stopped(_, step, reason):
             first, *rest = reason.splitlines() or [""]

@@ -4,5 +4,14 @@ from vsc.extras import required
 
 with required("vsc.testing", "test"):
     from vsc.testing.driver import Record, StoreView, TopologyTestDriver, VersionedRecord, timestamp_column
+    from vsc.testing.files import FileRows, file_rows
 
-__all__ = ["Record", "StoreView", "TopologyTestDriver", "VersionedRecord", "timestamp_column"]
+__all__ = [
+    "FileRows",
+    "Record",
+    "StoreView",
+    "TopologyTestDriver",
+    "VersionedRecord",
+    "file_rows",
+    "timestamp_column",
+]

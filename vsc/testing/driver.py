@@ -1,12 +1,13 @@
 """The test driver: runs a topology in the test's process, without a JVM, and feeds it record by record.
 
 It runs the same operators and stores as a query on Spark, over maps in memory instead of RocksDB. Each piped record is
-fully processed before the next. It never uses a source's connector: the rows come from the test. Not for measuring, and
-not for testing how sources are read.
+fully processed before the next. The rows come from the test, or from a file in the format of their source. Not for
+measuring, and not for testing connectors.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from vsc.api import Topology, compile
 from vsc.plan import expressions
 from vsc.plan.nodes import Column, Node, Plan, Source
 from vsc.runtime.local import LocalRuntime
+from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.context import RunOptions, module_names
 from vsc.runtime.operators.source.rows import SourceRows
 from vsc.runtime.operators.views import Status, StoreInfo
@@ -28,6 +30,7 @@ from vsc.runtime.records import Batch, Origin
 from vsc.runtime.state.kv import MemoryKV, OrderedKV, OverlayKV
 from vsc.runtime.times import event_time
 from vsc.runtime.values import brief, from_python, to_array, to_python, to_values
+from vsc.testing.files import FileRows, dropped_rows, file_rows
 
 __all__ = ["MOST_PARTITIONS", "Record", "StoreView", "TopologyTestDriver", "VersionedRecord", "timestamp_column"]
 
@@ -83,6 +86,7 @@ class TopologyTestDriver:
         _check_partitions(partitions)
         options = replace(_options(on_bad_row, on_error, now), functions=module_names(functions))
         self._plan = compile(topology, variables)
+        self._variables = dict(variables or {})
         self._nodes = {n.name: n for n in self._plan.nodes if n.part_of is None}
         self._offsets = dict.fromkeys(self._nodes, 0)
         self._records: dict[str, list[Record]] = {name: [] for name in self._nodes}
@@ -113,6 +117,34 @@ class TopologyTestDriver:
             if column is not None and column not in filled:
                 filled[column] = time
         self._process(node, operation, filled, time, deleted=False)
+
+    def pipe_file(self, source: str, path: str | os.PathLike[str], timestamp: Time | None = None) -> None:
+        """Feeds the rows of a file, in its order, as one micro-batch. They are read as a query reads the source: by its
+        format and options. Rows that cannot be used are dropped and counted.
+
+        `timestamp` is their time where a query takes that of the file. Of a source from Kafka, the file has records as
+        ``kcat -J`` prints them. Raises ValueError for an unknown source, SourceError for a file that cannot be read or
+        that only Spark can read, ConfigurationError for an option without a value, OSError, and what `pipe` does.
+        """
+        node, _ = self._source(source)
+        time = None if timestamp is None else _time(source, timestamp)
+        self.pipe_rows(file_rows(node, os.fspath(path), self._variables, time))
+
+    def pipe_rows(self, rows: FileRows) -> tuple[str, ...]:
+        """Feeds rows of a file that have been read. Returns in words which of them were dropped, unless they are part
+        of a `batch`. Raises what `pipe` does."""
+        node, _ = self._source(rows.node.name)
+        if not len(rows):
+            return ()
+        first = self._offsets[node.name]
+        offsets = rows.rows.offsets - rows.rows.offsets[0] + first
+        before, self._runtime.metrics = self._runtime.metrics, Metrics()
+        try:
+            self._feed(node, replace(rows.rows, offsets=offsets))
+        finally:
+            found, self._runtime.metrics = self._runtime.metrics, before
+            before.merge(found)
+        return dropped_rows(rows, found, first)
 
     def delete(self, source: str, key: Row, timestamp: Time | None = None) -> None:
         """Feeds a tombstone to a source table, or a record without a value to a source stream. `key`: its key columns.
@@ -233,7 +265,10 @@ class TopologyTestDriver:
             None if timestamp is None else np.array([timestamp], dtype=np.int64),
             np.array([deleted], dtype=np.bool_),
         )
-        self._offsets[node.name] = offset + 1
+        self._feed(node, rows)
+
+    def _feed(self, node: Node, rows: SourceRows) -> None:
+        self._offsets[node.name] = int(rows.offsets[-1]) + 1
         if self._together is None:
             self._keep(lambda: self._runtime.process([(node.name, rows)]))
         else:

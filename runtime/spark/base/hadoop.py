@@ -17,6 +17,7 @@ from vsc.plan.words import bytes_text
 from vsc.runtime.errors import VscRuntimeError
 from vsc.runtime.spark.base.folders import is_hidden
 from vsc.runtime.spark.base.object_stores import without_store
+from vsc.runtime.spark.base.paths import logged_url
 
 __all__ = [
     "Files",
@@ -24,9 +25,6 @@ __all__ = [
     "default_is_local",
     "file_errors_as",
     "first_line",
-    "is_local",
-    "local_path",
-    "logged_url",
 ]
 
 T = TypeVar("T")
@@ -72,11 +70,6 @@ def first_line(error: Exception) -> str:
     return next(iter(text.strip().splitlines()), "for an unknown reason")
 
 
-def is_local(path: str, default: bool = True) -> bool:
-    """Whether `path` is on the local file system. `default`: the file system of a path without a scheme is."""
-    return path.startswith("file:") or (default and "://" not in path)
-
-
 def default_is_local(spark: SparkSession) -> bool:
     """Whether the default file system, that of paths without a scheme, is the local one."""
     return not default_files(spark)
@@ -87,16 +80,6 @@ def default_files(spark: SparkSession) -> str:
     jvm: Any = spark._jvm
     uri = jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(spark._jsc.hadoopConfiguration())
     return "" if str(uri.getScheme()) == "file" else str(uri.toString())
-
-
-def local_path(path: str) -> str:
-    """The plain path of a local path or URL."""
-    return path[5:] if path.startswith("file:") and not path.startswith("file://") else path.removeprefix("file://")
-
-
-def logged_url(url: str) -> str:
-    """The URL of a file as in Spark's log of read files, and in its errors: ``file:///a``, not ``file:/a``."""
-    return f"file://{url[5:]}" if url.startswith("file:/") and not url.startswith("file://") else url
 
 
 def _checksum(path: Path) -> Path:

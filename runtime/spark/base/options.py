@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,7 +12,7 @@ from vsc.plan.nodes import Connector, Node, Plan, Sink, Source
 from vsc.plan.settings import problems
 from vsc.runtime.errors import ConfigurationError, VscRuntimeError
 
-__all__ = ["Options", "refuse", "resolve_plan"]
+__all__ = ["Options", "refuse", "resolve_plan", "resolved_where"]
 
 Scalar = str | int | float | bool
 
@@ -108,12 +108,22 @@ def resolve_plan(plan: Plan, variables: Mapping[str, str]) -> Plan:
     return replace(plan, nodes=nodes, sinks=sinks)
 
 
-def _connector(options: Options, variables: Mapping[str, str]) -> Connector:
+def resolved_where(asked: Callable[[str], bool], options: Options, variables: Mapping[str, str]) -> Options:
+    """The options with the variables of those that are `asked` for; the others are left as they are.
+
+    Raises what `resolve_plan` does.
+    """
+    return replace(options, connector=_connector(options, variables, asked))
+
+
+def _connector(
+    options: Options, variables: Mapping[str, str], asked: Callable[[str], bool] = lambda name: True
+) -> Connector:
     connector, place = options.connector, options.place
 
     def resolved(pair: tuple[str, Scalar]) -> tuple[str, Scalar]:
         name, value = pair
-        if not isinstance(value, str):
+        if not isinstance(value, str) or not asked(name):
             return pair
         return name, VARIABLE.sub(lambda match: _value(match.group(1), variables, f"{place}, option {name!r}"), value)
 

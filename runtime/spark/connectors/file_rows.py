@@ -16,8 +16,9 @@ from vsc.plan.connectors.files import FILE_OPTIONS
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Source
 from vsc.runtime.spark.base.ddl import ddl, quoted
-from vsc.runtime.spark.base.hadoop import Files, logged_url
+from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.base.paths import logged_url
 from vsc.runtime.spark.formats.orc_files import OrcFiles
 from vsc.runtime.spark.formats.parquet_files import ParquetFiles
 from vsc.runtime.spark.formats.source_columns import BAD, INDEX, PART, START, TIME

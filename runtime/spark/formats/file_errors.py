@@ -15,7 +15,7 @@ from pyarrow import parquet as pq
 
 from vsc.runtime.errors import SourceError
 from vsc.runtime.file_types import declared
-from vsc.runtime.spark.base.hadoop import is_local, local_path
+from vsc.runtime.spark.base.paths import is_local, local_path
 
 __all__ = ["gone", "mismatch", "orc_schema", "other_shape", "read_error", "type_text", "unreadable"]
 

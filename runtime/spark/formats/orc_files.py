@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Column
 from vsc.plan.types import DataType
-from vsc.runtime.spark.base.hadoop import local_path, logged_url
+from vsc.runtime.spark.base.paths import local_path, logged_url
 from vsc.runtime.spark.formats.file_errors import mismatch, orc_schema, type_text
 from vsc.runtime.spark.formats.parquet_nested import nested_conversion
 from vsc.runtime.spark.formats.source_columns import PART

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from vsc.plan.nodes import Column
 from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.errors import SourceError
-from vsc.runtime.spark.base.hadoop import local_path, logged_url
+from vsc.runtime.spark.base.paths import local_path, logged_url
 from vsc.runtime.spark.formats.file_errors import gone, mismatch, other_shape, type_text, unreadable
 from vsc.runtime.spark.formats.misfits import misfit
 from vsc.runtime.spark.formats.parquet_nested import leaves, nested_conversion

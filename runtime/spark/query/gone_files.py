@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 from vsc.plan.nodes import Plan
 from vsc.plan.words import counted
 from vsc.runtime.errors import SourceError
-from vsc.runtime.spark.base.hadoop import logged_url
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.base.paths import logged_url
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
 from vsc.runtime.spark.connectors.files.small_files import MERGED
 from vsc.runtime.spark.connectors.registry import connector_of

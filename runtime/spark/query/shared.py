@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import CheckpointError, SinkError, SourceError
 from vsc.runtime.spark.base.disks import CHECKPOINT
-from vsc.runtime.spark.base.hadoop import is_local, local_path
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.base.paths import is_local, local_path
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.query.written_folders import results_of
 from vsc.runtime.spark.session.findings import Shared

@@ -41,7 +41,7 @@ from vsc.runtime.spark.connectors.registry import look_at_sources, make_sinks, r
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.pace import PROPERTY
-from vsc.runtime.spark.formats.zones import check_java_zone
+from vsc.runtime.spark.formats.java_zones import check_java_zone
 from vsc.runtime.spark.query.epoch import EpochWriter
 from vsc.runtime.spark.query.failures import explained, translating
 from vsc.runtime.spark.query.gone_files import GoneFiles

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.spark.base.disks import CHECKPOINT, WrittenFolder
-from vsc.runtime.spark.base.hadoop import is_local, local_path
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.base.paths import is_local, local_path
 from vsc.runtime.spark.connectors.registry import connector_of
 
 __all__ = ["results_of", "written_folders"]

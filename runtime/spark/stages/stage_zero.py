@@ -11,11 +11,9 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
@@ -25,22 +23,20 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SourceError
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.partition_folders import FolderValue, folder_values
-from vsc.runtime.operators.source.rows import Broken, SourceRows
 from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.operators.steps import stages_in_step
-from vsc.runtime.records import Batch, Int64s, Mask, Origin
+from vsc.runtime.records import Batch, Origin
 from vsc.runtime.spark.exchange.counters import TaskCounters
 from vsc.runtime.spark.exchange.pace import Pace
 from vsc.runtime.spark.exchange.wire import WIRE_DDL, record_batches, size_of, slots
 from vsc.runtime.spark.formats.csv import runs
-from vsc.runtime.spark.formats.misfits import not_text
-from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, DELETED, INDEX, OFFSET, PART, START, TIME, RowReader
+from vsc.runtime.spark.formats.source_columns import INDEX, PART, START, RowReader
+from vsc.runtime.spark.formats.source_rows import source_rows
 from vsc.runtime.spark.session.loaded import keep_loaded
 from vsc.runtime.spark.stages.routing import Router
 from vsc.runtime.spark.stages.steps import StepsRouter
 from vsc.runtime.spark.state.control import clock_rows
 from vsc.runtime.state.waiting import STEPS
-from vsc.runtime.values import arrow_type
 
 __all__ = ["StageZeroTask", "stage_zero"]
 
@@ -106,7 +102,6 @@ class _Files:
     def __init__(self, task: StageZeroTask, counters: TaskCounters, pace: Pace, steps: StepsRouter) -> None:
         self._source = task.plan.node(task.source).source
         self._name = task.source
-        self._types = [arrow_type(c.type) for c in self._source.columns]
         observe = frozenset(sink.node for sink in task.plan.sinks)
         self._stage = StageZero(task.plan, task.options, observe, pace.latest)
         self._counters, self._steps = counters, steps
@@ -140,11 +135,9 @@ class _Files:
     def _process(self, rows: pa.RecordBatch) -> None:
         n = rows.num_rows
         origin = Origin(self._name, self._source.rank, unquote(self._part or ""))
-        offsets = _numbers(rows, OFFSET)
-        if offsets is None:
-            offsets = np.arange(self._row + 1, self._row + n + 1, dtype=np.int64)
+        found = source_rows(self._source, origin, rows, self._row + 1, self._folders)
         self._row += n
-        result = self._stage.process(self._name, self._source_rows(rows, origin, offsets), self._clock)
+        result = self._stage.process(self._name, found, self._clock)
         self._clock = result.clock
         if result.clock is not None:
             self.highest = max(self.highest, result.clock)
@@ -160,38 +153,6 @@ class _Files:
                 self._batches.setdefault(node, []).append(records)
                 self._waiting += len(records)
                 self._bytes += size_of(records)
-
-    def _source_rows(self, rows: pa.RecordBatch, origin: Origin, offsets: Int64s) -> SourceRows:
-        folders, count = self._folders, rows.num_rows
-        columns = [
-            folders[i].repeated(count) if i in folders else _typed(rows.column(i), type)
-            for i, type in enumerate(self._types)
-        ]
-        bad, broken = self._unreadable(rows, columns)
-        return SourceRows(origin, tuple(columns), offsets, _numbers(rows, TIME), _numbers(rows, DELETED), bad, broken)
-
-    def _unreadable(self, rows: pa.RecordBatch, columns: list[pa.Array]) -> tuple[Mask | None, Broken | None]:
-        """Which rows cannot be read; why one cannot, and what was read."""
-        of_folders = [folder.problem for folder in self._folders.values() if folder.problem is not None]
-        if of_folders:
-            return np.ones(rows.num_rows, dtype=np.bool_), lambda row: (of_folders[0], None)
-        why = {name: rows.column(name) for name in (BAD, CORRUPT) if name in rows.schema.names}
-        bad: Mask = np.zeros(rows.num_rows, dtype=np.bool_)
-        if BAD in why:
-            bad |= why[BAD].is_valid().to_numpy(zero_copy_only=False)
-        no_text: dict[int, str] = {}
-        for declared, array in zip(self._source.columns, columns, strict=True):
-            for row in not_text(array).tolist():
-                bad[row] = True
-                no_text.setdefault(row, f"column {declared.name!r} is not UTF-8 text")
-        if not bad.any():
-            return None, None
-
-        def broken(row: int) -> tuple[str | None, str | None]:
-            found = {name: column[row].as_py() for name, column in why.items()}
-            return found.get(BAD) or no_text.get(row), found.get(CORRUPT)
-
-        return bad, broken
 
     def _runs(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The stretches of rows of one source partition."""
@@ -219,16 +180,6 @@ class _Files:
 
     def _split(self) -> SourceError:
         return SourceError(f"source '{self._name}': a file was split between tasks", "report this as a bug in vsc")
-
-
-def _numbers(rows: pa.RecordBatch, name: str) -> npt.NDArray[Any] | None:
-    """A column of `source_columns` without nulls; None where it does not apply."""
-    return rows.column(name).to_numpy(zero_copy_only=False) if name in rows.schema.names else None
-
-
-def _typed(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """The column as vsc's type for it: Spark's may differ in the names inside of it."""
-    return column if column.type == wanted else column.cast(wanted)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

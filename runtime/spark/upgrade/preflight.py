@@ -18,7 +18,8 @@ from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.expressions import check_allowed
 from vsc.runtime.spark.base.checksummed import LocalFiles, ReadableFiles, epochs_in
 from vsc.runtime.spark.base.folders import unwritable
-from vsc.runtime.spark.base.hadoop import Files, default_is_local, is_local, local_path
+from vsc.runtime.spark.base.hadoop import Files, default_is_local
+from vsc.runtime.spark.base.paths import is_local, local_path
 from vsc.runtime.spark.checkpoint.claim import check_unclaimed
 from vsc.runtime.spark.checkpoint.identity import IDENTITY, Identity, read_identity
 from vsc.runtime.spark.checkpoint.lineage import ORIGIN, check_current, check_finished

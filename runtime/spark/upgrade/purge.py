@@ -30,7 +30,8 @@ from vsc.runtime.operators.views import StoreInfo
 from vsc.runtime.operators.views.catalog import find_store
 from vsc.runtime.spark.base.checksummed import LocalFiles, ReadableFiles
 from vsc.runtime.spark.base.folders import is_hidden
-from vsc.runtime.spark.base.hadoop import Files, default_is_local, is_local, local_path
+from vsc.runtime.spark.base.hadoop import Files, default_is_local
+from vsc.runtime.spark.base.paths import is_local, local_path
 from vsc.runtime.spark.checkpoint.claim import check_unclaimed, claim
 from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 from vsc.runtime.spark.checkpoint.identity import REPLACED, Identity, read_identity

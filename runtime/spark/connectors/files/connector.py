@@ -26,8 +26,9 @@ from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.operators.source.partition_folders import NO_VALUE
 from vsc.runtime.spark.base.ddl import quoted
 from vsc.runtime.spark.base.folders import data_files, unwritable
-from vsc.runtime.spark.base.hadoop import Files, file_errors_as, first_line, is_local, local_path
+from vsc.runtime.spark.base.hadoop import Files, file_errors_as, first_line
 from vsc.runtime.spark.base.options import Options, refuse
+from vsc.runtime.spark.base.paths import is_local, local_path
 from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
 from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, orc_files, parquet_files
@@ -35,12 +36,13 @@ from vsc.runtime.spark.connectors.files.epoch_files import MARK, EpochFiles, for
 from vsc.runtime.spark.connectors.files.missing_columns import look_at_columns
 from vsc.runtime.spark.connectors.files.rewriting import Rewriting
 from vsc.runtime.spark.connectors.files.small_files import FEWEST, PublishedFile
-from vsc.runtime.spark.connectors.files.text_rows import check_text, text_reader, text_rows
+from vsc.runtime.spark.connectors.files.text_rows import text_reader, text_rows
 from vsc.runtime.spark.connectors.files.times import with_texts
 from vsc.runtime.spark.connectors.position import BEGINNING, NOW, SeenFiles, SourceNotes
 from vsc.runtime.spark.exchange.output import Output, written_columns
 from vsc.runtime.spark.exchange.tally import Tally
 from vsc.runtime.spark.formats.source_columns import CORRUPT, RowReader
+from vsc.runtime.spark.formats.text_files import check_text
 from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
 from vsc.runtime.spark.formats.zones import check_zone
 

@@ -32,8 +32,8 @@ from vsc.plan.types import STRING
 from vsc.runtime.errors import MissingColumnError
 from vsc.runtime.expressions.json_data import json_values
 from vsc.runtime.operators.source.partition_folders import folder_texts
-from vsc.runtime.spark.base.hadoop import is_local, local_path
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.base.paths import is_local, local_path
 from vsc.runtime.spark.formats.csv import CsvCells
 from vsc.runtime.spark.formats.csv_dialect import CsvDialect
 from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS

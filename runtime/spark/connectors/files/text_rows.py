@@ -15,86 +15,42 @@ from pyspark.sql import functions as F
 from vsc.plan.connectors.files import of_files
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Node, Source
-from vsc.plan.types import STRING, ArrayType, MapType, StructType, other_key
-from vsc.runtime.errors import SourceError
+from vsc.plan.types import STRING
 from vsc.runtime.spark.base.ddl import ddl
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.file_rows import file_metadata, loaded
 from vsc.runtime.spark.formats.csv import CsvCells
 from vsc.runtime.spark.formats.csv_dialect import CsvDialect
+from vsc.runtime.spark.formats.java_zones import timestamp_in_zone
 from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, PART, START, TIME
-from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
+from vsc.runtime.spark.formats.text_files import declared_formats, formatted_columns, line_reader
 from vsc.runtime.spark.formats.text_lines import TextLines
-from vsc.runtime.spark.formats.text_rows import Wanted
-from vsc.runtime.spark.formats.zones import declared_zone, timestamp_in_zone
 
-__all__ = ["check_text", "text_reader", "text_rows"]
+__all__ = ["text_reader", "text_rows"]
 
-_FORMATS = {"timestampformat": "timestamp", "dateformat": "date"}
-"""Spark's options, in lower case, for how times are written, and the type that each is for."""
 _SHOWN = 80
-
-
-def check_text(source: Source, options: Options) -> None:
-    """Refuses columns that JSON or CSV, or a declared format, cannot have. SourceError."""
-    form, formats = options.text("format"), _formats(options)
-    for column in source.columns:
-        nested = isinstance(column.type, ArrayType | MapType | StructType)
-        if nested and form == "csv":
-            raise SourceError(f"{options.place}: column {column.name!r} is {column.type}, which a CSV cell cannot hold")
-        if form == "json" and (key := other_key(column.type)) is not None:
-            raise SourceError(
-                f"{options.place}: column {column.name!r} is {column.type}, and the keys of JSON are texts, not {key}",
-                "declare the keys as string, and cast them in an expression",
-            )
-        for name, type in _FORMATS.items():
-            if nested and name in formats and type in str(column.type):
-                raise SourceError(
-                    f"{options.place}: column {column.name!r} is {column.type}, and a format is for columns of {type}",
-                    f"declare the {type} in it as string, and read it in an expression",
-                )
 
 
 def text_reader(node: Node, options: Options, raw: bool) -> CsvCells | TextLines | None:
     """What reads the lines of `text_rows`; None if these are rows already. `raw`: unreadable rows come with their
     text."""
     source = node.source
-    return None if _formatted(source, options) else _reader(node, source.columns, options, raw)
+    return None if formatted_columns(source, options) else line_reader(node, source.columns, options, raw)
 
 
 def text_rows(spark: SparkSession, node: Node, options: Options, raw: bool) -> DataFrame:
     """The lines of a source's files, each with the file that it is from; the rows, if the source declares formats."""
     source = node.source
     lines = _lines(spark, source, options)
-    formatted = _formatted(source, options)
+    formatted = formatted_columns(source, options)
     if not formatted:
         return lines
     columns = tuple(replace(c, type=STRING) if c.name in formatted else c for c in source.columns)
-    reader = _reader(node, columns, options, True)
+    reader = line_reader(node, columns, options, True)
     types: list[tuple[str, object]] = [(f"_vsc_column_{i}", c.type) for i, c in enumerate(columns)]
     types += [(PART, "string"), (START, "bigint"), *([(TIME, "bigint")] if source.timestamp is None else [])]
     rows = lines.mapInArrow(reader, ddl([*types, (BAD, "string"), (CORRUPT, "string")]))
     return _typed(rows, source, options, formatted)
-
-
-def _formats(options: Options) -> dict[str, str]:
-    return {name.lower(): value for name, value in options.spark.items() if name.lower() in _FORMATS}
-
-
-def _formatted(source: Source, options: Options) -> frozenset[str]:
-    """The columns that are written in a format of their own."""
-    types = {_FORMATS[name] for name in _formats(options)}
-    return frozenset(column.name for column in source.columns if str(column.type) in types)
-
-
-def _reader(node: Node, columns: tuple[DeclaredColumn, ...], options: Options, raw: bool) -> CsvCells | TextLines:
-    source = node.source
-    others, zone = (PART, START, *([TIME] if source.timestamp is None else [])), declared_zone(options)
-    if (form := options.text("format")) in TEXT_FORMATS:
-        wanted = Wanted(columns, frozenset(c.name for c in node.schema.key), zone)
-        return TextLines(TEXT_FORMATS[form].reader(wanted, options), others, columns != source.columns)
-    dialect, named = CsvDialect.of(options.spark, options.place), options.get("missing_columns") != "null"
-    return CsvCells(columns, dialect, options.place, others, texts=raw, zone=zone, named=named)
 
 
 def _lines(spark: SparkSession, source: Source, options: Options) -> DataFrame:
@@ -114,7 +70,7 @@ def _lines(spark: SparkSession, source: Source, options: Options) -> DataFrame:
 
 def _typed(rows: DataFrame, source: Source, options: Options, formatted: frozenset[str]) -> DataFrame:
     """Rows in which the formatted columns are texts, with these read."""
-    formats, zone = _formats(options), options.get("time_zone")
+    formats, zone = declared_formats(options), options.get("time_zone")
     values, problems = [], [F.col(BAD)]
     for i, column in enumerate(source.columns):
         cell = F.col(f"_vsc_column_{i}")
