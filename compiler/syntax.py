@@ -45,7 +45,10 @@ class Duration:
 
 @record
 class CalendarLength:
-    """``2 weeks``, ``1 month``, ``1 year``: the size of a window by the calendar. Either `weeks` or `months` is 0."""
+    """``2 weeks``, ``1 month``, ``1 year``: the size of a window by the calendar. Either `weeks` or `months` is 0.
+
+    As an expression it is only the value of a constant or a variable.
+    """
 
     weeks: int
     months: int
@@ -239,8 +242,8 @@ class CastTo:
 
 
 Expression = (
-    Literal | Duration | Variable | ColumnRef | Constant | FieldOf | Element | FunctionCall | Lambda | Unary | Chain
-    | Comparison | IsNull | In | Between | Like | Case | CastTo
+    Literal | Duration | CalendarLength | Variable | ColumnRef | Constant | FieldOf | Element | FunctionCall | Lambda
+    | Unary | Chain | Comparison | IsNull | In | Between | Like | Case | CastTo
 )  # fmt: skip
 
 
@@ -594,7 +597,7 @@ class TopologyName:
 
 @record
 class ConstantDecl:
-    """``let NAME = EXPR;``. Where it is a computed duration, `value` is the result.
+    """``let NAME = EXPR;``. Where it is a computed duration or length by the calendar, `value` is the result.
 
     `of_variables`: whether a ``${name}`` is part of it, or of a constant in it.
     """

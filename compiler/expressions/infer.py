@@ -185,6 +185,10 @@ class _Typer:
                 raise refuse("VSC014", span, f"the variable `{name}` has no value", f"set it: `--var {name}=...`")
             case syntax.ColumnRef():
                 return self._parameter(expr) or self.scope.resolve(expr)
+            case syntax.CalendarLength(span=span):
+                raise _no_size(span, "VSC014", "variable")
+            case syntax.Constant(value=syntax.CalendarLength(), span=span):
+                raise _no_size(span, "VSC133", "constant")
             case syntax.Constant(name, value):
                 self.scope.refuse_column(name)
                 return self._constant(value)
@@ -426,6 +430,11 @@ def _run(op: str, operands: list[Operand], places: list[Span]) -> Expr:
         else:
             whole = joined(whole, arithmetic(_ARITHMETIC[op], so_far, right, place))
     return whole
+
+
+def _no_size(span: Span, code: str, what: str) -> Refused:
+    message = f"this {what} is a length by the calendar, which is only the `size` of a `tumbling` window"
+    return refuse(code, span, message, "give it a value such as `30 days`")
 
 
 def _unless(negated: bool, expr: Expr) -> Expr:

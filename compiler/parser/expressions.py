@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, cast
 from typing import Literal as Choice
@@ -20,12 +21,14 @@ from vsc.compiler.source import Span
 from vsc.plan.record import record
 from vsc.plan.types import STRING, DataType
 
-__all__ = ["Constants", "ExpressionBuilder", "TypePart"]
+__all__ = ["Constants", "ExpressionBuilder", "TypePart", "Value"]
 
 _SQL_CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False, "Null": None, "True": True, "False": False, "None": None}
 _LEVELS = {"or": 1, "and": 2, "+": 3, "-": 3, "||": 3, "*": 4, "/": 4, "%": 4}
 Constants = dict[str, syntax.ConstantDecl | None]
 """The constants that are declared so far, by their names; None for one whose declaration cannot be read."""
+Value = syntax.Literal | syntax.Duration | syntax.CalendarLength
+"""What stands in place of a literal."""
 TypePart = tuple[syntax.Name | None, DataType]
 
 
@@ -57,7 +60,7 @@ class ExpressionBuilder:
         self,
         tokens: Tokens,
         variables: Mapping[str, str],
-        read_literal: Callable[[str], syntax.Literal | syntax.Duration | None],
+        read_literal: Callable[[str], Value | None],
         constants: Constants,
     ) -> None:
         self.tokens, self.variables, self._read_literal = tokens, variables, read_literal
@@ -135,10 +138,10 @@ class ExpressionBuilder:
         self.flawed = self.flawed or bool(missing)
         return syntax.Literal(text, span)
 
-    def _on_variable(self, span: Span, token: int) -> syntax.Literal | syntax.Duration:
+    def _on_variable(self, span: Span, token: int) -> Value:
         return self.value_of(self.word(token)[2:-1], span)
 
-    def value_of(self, name: str, span: Span) -> syntax.Literal | syntax.Duration:
+    def value_of(self, name: str, span: Span) -> Value:
         """The value of a variable that replaces a whole literal: parsed if it reads as a literal, else a string."""
         value = self.variables.get(name)
         if value is None:
@@ -146,9 +149,7 @@ class ExpressionBuilder:
             self.flawed = True
             return syntax.Literal(None, span)
         read = self._read_literal(value)
-        if isinstance(read, syntax.Duration):
-            return syntax.Duration(read.milliseconds, span)
-        return syntax.Literal(value if read is None else read.value, span)
+        return syntax.Literal(value, span) if read is None else replace(read, span=span)
 
     def constant(self, name: str) -> syntax.ConstantDecl | None:
         """The constant of this name; one that could not be read makes the statement flawed."""

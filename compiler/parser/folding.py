@@ -1,6 +1,7 @@
 """Computes constants where the language takes a literal: durations, sizes, options of connectors.
 
-Whole numbers, decimals, durations and texts, with ``+ - * ||``. Everything else has its value in expressions only.
+Whole numbers, decimals, durations and texts, with ``+ - * ||``, and whole multiples of lengths by the calendar.
+Everything else has its value in expressions only.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from vsc.compiler import syntax
 
 __all__ = ["folded"]
 
-Folded = syntax.Literal | syntax.Duration
+Folded = syntax.Literal | syntax.Duration | syntax.CalendarLength
 _NUMBERS: dict[str, Callable[[int | Decimal, int | Decimal], int | Decimal]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b
 }  # fmt: skip
@@ -22,7 +23,7 @@ _NUMBERS: dict[str, Callable[[int | Decimal, int | Decimal], int | Decimal]] = {
 def folded(expr: syntax.Expression) -> Folded | None:
     """The literal that `expr` amounts to, at the place of `expr`; None if it does not amount to one here."""
     match expr:
-        case syntax.Literal() | syntax.Duration():
+        case syntax.Literal() | syntax.Duration() | syntax.CalendarLength():
             return expr
         case syntax.Constant(_, value):
             found = folded(value)
@@ -56,6 +57,11 @@ def _linked(left: Folded | None, op: str, right: Folded | None) -> Folded | None
             syntax.Duration(one, span),
         ) if op == "*" and _is_number(times):
             return syntax.Duration(one * times, span)
+        case (syntax.CalendarLength(weeks, months, span), syntax.Literal(int() as times)) | (
+            syntax.Literal(int() as times),
+            syntax.CalendarLength(weeks, months, span),
+        ) if op == "*" and _is_number(times):
+            return syntax.CalendarLength(weeks * times, months * times, span)
         case syntax.Literal(str() as text, span), syntax.Literal(str() as more) if op == "||":
             return syntax.Literal(text + more, span)
         case syntax.Literal(one, span), syntax.Literal(other) if _is_number(one) and _is_number(other):

@@ -31,7 +31,7 @@ UNITS = {
 CALENDAR_UNITS = {
     "week": (1, 0), "weeks": (1, 0), "month": (0, 1), "months": (0, 1), "year": (0, 12), "years": (0, 12),
 }  # fmt: skip
-"""The units that only the `size` of a window takes: the weeks and the months that each has."""
+"""The units that only the `size` of a window takes, or a constant for it: the weeks and the months that each has."""
 
 MAX_MILLISECONDS = 2**63 - 1
 _MAX_DIGITS = 38  # the widest decimal
@@ -205,11 +205,13 @@ class _Lexer:
         return bool(kinds) and kinds[-1] == self.tables.number["INTEGER"] and len(kinds) - 1 not in self.tokens.damaged
 
     def _is_size(self) -> bool:
-        """Whether the last number is a `size`: elsewhere these words are names, and the parser says what is wrong."""
+        """Whether the last number may be a `size`: that of a window, or the value of a constant or a variable.
+
+        Elsewhere these words are names, and the parser says what is wrong.
+        """
         tokens = self.tokens
-        return len(tokens.kinds) > 2 and (tokens.word(len(tokens.kinds) - 3), tokens.word(len(tokens.kinds) - 2)) == (
-            "size", "="
-        )  # fmt: skip
+        before = [tokens.word(index) for index in range(max(0, len(tokens.kinds) - 4), len(tokens.kinds) - 1)]
+        return not before or before[-2:] == ["size", "="] or (before[-1] == "=" and before[0] == "let")
 
     def _duration(self, word: str, start: int, end: int) -> None:
         tokens, number = self.tokens, self.tables.number

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
-from vsc.compiler.parser.expressions import Constants
+from vsc.compiler.parser.expressions import Constants, Value
 from vsc.compiler.parser.lexer import Tokens, tokenize
 from vsc.compiler.parser.machine import MAX_DEPTH, Machine, TooDeep
 from vsc.compiler.parser.statements import StatementBuilder
@@ -239,11 +239,11 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _read_literal(text: str) -> syntax.Literal | syntax.Duration | None:
+def _read_literal(text: str) -> Value | None:
     """`text` as a literal; None if it is not exactly one literal."""
     reader = _Reader(text, _building(_NO_VARIABLES, {}))
     value = reader.whole("option_value")
-    if reader.findings or not isinstance(value, syntax.Literal | syntax.Duration):
+    if reader.findings or not isinstance(value, syntax.Literal | syntax.Duration | syntax.CalendarLength):
         return None
     return value
 

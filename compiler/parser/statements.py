@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.compiler.parser.expressions import ExpressionBuilder
+from vsc.compiler.parser.expressions import ExpressionBuilder, Value
 from vsc.compiler.parser.folding import folded
 from vsc.compiler.parser.lexer import CALENDAR_UNITS
 from vsc.compiler.parser.types import is_type_name
@@ -47,7 +47,7 @@ class StatementBuilder(ExpressionBuilder):
 
     def _on_constant_declaration(self, span: Span, name: syntax.Name, value: syntax.Expression) -> syntax.ConstantDecl:
         computed = folded(value)
-        shown = computed if isinstance(computed, syntax.Duration) else value
+        shown = computed if isinstance(computed, syntax.Duration | syntax.CalendarLength) else value
         declared = syntax.ConstantDecl(name, shown, span, self._of_variables(value.span))
         self.constants.setdefault(name.text, None if self.flawed else declared)
         return declared
@@ -67,7 +67,7 @@ class StatementBuilder(ExpressionBuilder):
         path = self._on_string(place, token).value
         return syntax.Include(str(path), place, span)
 
-    def _on_constant_name(self, span: Span, token: int) -> syntax.Literal | syntax.Duration:
+    def _on_constant_name(self, span: Span, token: int) -> Value:
         """The value of a constant that stands for a literal."""
         declared = self.constant(self.word(token))
         if declared is None:
@@ -255,13 +255,13 @@ class StatementBuilder(ExpressionBuilder):
     def _on_except(self, span: Span, *names: syntax.Name) -> tuple[syntax.Name, ...]:
         return names
 
-    def _on_within(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.Within:
+    def _on_within(self, span: Span, duration: Value) -> syntax.Within:
         return syntax.Within(self._duration(duration), (), span)
 
     def _on_within_sides(self, span: Span, sides: tuple[syntax.Option, ...]) -> syntax.Within:
         return syntax.Within(None, sides, span)
 
-    def _on_grace(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.Grace:
+    def _on_grace(self, span: Span, duration: Value) -> syntax.Grace:
         return syntax.Grace(self._duration(duration), span)
 
     def _on_strictly_before(self, span: Span) -> Span:
@@ -270,16 +270,17 @@ class StatementBuilder(ExpressionBuilder):
     def _on_drop_older(self, span: Span) -> Span:
         return span
 
-    def _on_max_age(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.MaxAge:
+    def _on_max_age(self, span: Span, duration: Value) -> syntax.MaxAge:
         return syntax.MaxAge(self._duration(duration), span)
 
-    def _duration(self, value: syntax.Duration | syntax.Literal) -> syntax.Duration:
+    def _duration(self, value: Value) -> syntax.Duration:
         if isinstance(value, syntax.Duration):
             return value
         if not self.flawed:
             of_variable = self.tokens.text.startswith("$", value.span.start)
             whose = "variable" if of_variable else "constant"
-            message = f"a duration is needed here, and the {whose}'s value is {value.value!r}"
+            given = repr(value.value) if isinstance(value, syntax.Literal) else "a length by the calendar"
+            message = f"a duration is needed here, and the {whose}'s value is {given}"
             code = "VSC014" if of_variable else "VSC133"
             self.report(code, value.span, message, "give it a value such as `5 minutes`")
         return syntax.Duration(0, value.span)
@@ -391,7 +392,7 @@ class StatementBuilder(ExpressionBuilder):
     def _on_window_closes(self, span: Span) -> None:
         return None
 
-    def _on_time_limit(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.Duration:
+    def _on_time_limit(self, span: Span, duration: Value) -> syntax.Duration:
         return self._duration(duration)
 
     def _on_materialize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.expressions.infer import type_expression
 from vsc.compiler.expressions.scope import CONSTANTS
@@ -17,5 +18,6 @@ def check_constants(topology: Topology) -> tuple[Finding, ...]:
     findings: list[Finding] = []
     scope = replace(CONSTANTS, doubt=findings.append, functions=topology.functions)
     for constant in topology.constants:
-        findings += type_expression(constant.value, scope).findings
+        if not isinstance(constant.value, syntax.CalendarLength):
+            findings += type_expression(constant.value, scope).findings
     return tuple(findings)

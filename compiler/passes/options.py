@@ -136,6 +136,8 @@ def _wrong_value(option: syntax.Option, spec: OptionSpec, codes: OptionCodes) ->
     if isinstance(value, syntax.CalendarLength):
         if spec.type == "duration or weeks or months":
             return None
+        if not spec.type.startswith("duration"):
+            return _not_a(option, spec, code)
         message = f"`{name}` has no calendar: only `tumbling` windows have weeks, months and years"
         return Finding(code, value.span, message, (), "write a number of `days`")
     if isinstance(value, syntax.Duration):

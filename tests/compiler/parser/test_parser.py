@@ -166,6 +166,21 @@ def test_variables_are_resolved_where_they_mean_something_and_kept_in_connector_
     assert written == ["(a || \"in it's 'it's'\")", "Decimal('-1.5')", "'a b'"]
 
 
+@pytest.mark.parametrize("text", ["let x = ${p};", "table w = aggregate s group by k window tumbling (size = ${p});"])
+@pytest.mark.parametrize(("value", "weeks", "months"), [("2 weeks", 2, 0), ("1  year", 0, 12), ("1 month ", 0, 1)])
+def test_a_variable_may_be_a_length_by_the_calendar(text: str, value: str, weeks: int, months: int) -> None:
+    text = text.replace(");", ") select count(*) as n;")
+    (statement,) = parse(text, {"p": value}).file.statements
+    if isinstance(statement, syntax.ConstantDecl):
+        found: object = statement.value
+    else:
+        assert isinstance(statement, syntax.DerivedDecl) and isinstance(statement.operation, syntax.Aggregate)
+        assert statement.operation.window is not None
+        found = statement.operation.window.options[0].value
+    start = text.index("$")
+    assert found == syntax.CalendarLength(weeks, months, Span(start, start + 4))
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
