@@ -47,7 +47,7 @@ _KAFKA = "declare a column for it: the options of `kafka` say what it reads"
 _OVERFLOW = "write the operator, and cast to a larger type before it: `cast(x as decimal(38, 2))`"
 _FORMAT = "write `date_format(x, 'yyyy-MM-dd HH:mm')`"
 _ZONES = "write `from_utc_timestamp(x, 'Europe/Berlin')`: what clocks show there"
-_NO_NAME = "no function gives the name of a day or a month: write `dayofweek(x)` or `date_format(x, 'MMM')`"
+_NAME = "write `date_format(x, 'EEE')` for a day, `date_format(x, 'MMM')` for a month"
 _NO_MONTHS = "nothing replaces it: add days with `date_add(x, 30)`, a duration with `x + 30 days`"
 _NO_ARRAY = (
     "nothing replaces it: `explode STREAM by ARRAY as NAME` makes a row of each element, to filter or to aggregate"
@@ -86,7 +86,7 @@ _HELPS = (
      "radians factorial rint bround bin width_bucket geo_distance", _NO_MATHS),
     ("to_char strftime format_datetime format_date format_timestamp formatdatetime timestamptostring datetostring "
      "time_format to_iso8601", _FORMAT),
-    ("dayname monthname", _NO_NAME),
+    ("dayname monthname", _NAME),
     ("convert_timezone convert_tz timezone at_timezone with_timezone", _ZONES),
     ("make_interval", "write a duration: `x + 30 days`"),
     ("add_months months_between last_day next_day months years", _NO_MONTHS),

@@ -9,7 +9,7 @@ from vsc.compiler.expressions.call_site import CallSite, Rule
 from vsc.compiler.expressions.coercion import INTEGERS, convert, is_numeric
 from vsc.compiler.expressions.refusal import Refused
 from vsc.plan.expressions import Call, Cast, Expr, Literal
-from vsc.plan.functions import TRUNCATION_UNITS, parse_pattern
+from vsc.plan.functions import PATTERN_LETTERS, TRUNCATION_UNITS, WRITTEN_LETTERS, parse_pattern
 from vsc.plan.types import BIGINT, DATE, INT, STRING, TIMESTAMP, VOID, DecimalType
 from vsc.plan.zones import fixed_offset
 
@@ -77,24 +77,25 @@ def _parsed(call: CallSite) -> Expr:
     return call.result((convert(call.args[0].expr, STRING), _pattern(call)), target)
 
 
-def _pattern(call: CallSite) -> Expr:
-    """The second argument, a pattern of times."""
+def _pattern(call: CallSite, writes: bool = False) -> Expr:
+    """The second argument, a pattern by which times are read, or which `writes` them."""
     pattern = call.constant(1, "the pattern")
     try:
-        parse_pattern(pattern)
+        parse_pattern(pattern, writes)
     except ValueError as problem:
-        help = "use yyyy M MM MMM d dd H HH h hh a m mm s ss S... X XXX, text in single quotes, and punctuation"
+        letters = f"{PATTERN_LETTERS} {WRITTEN_LETTERS}" if writes else PATTERN_LETTERS
+        help = f"use {letters}, text in single quotes, and punctuation"
         raise call.bad_constant(1, f"`{call.name}` does not support {problem}", help) from None
     return Literal(pattern, STRING)
 
 
 def _from_unixtime(call: CallSite) -> Expr:
-    pattern = _pattern(call) if len(call) == 2 else Literal("yyyy-MM-dd HH:mm:ss", STRING)
+    pattern = _pattern(call, writes=True) if len(call) == 2 else Literal("yyyy-MM-dd HH:mm:ss", STRING)
     return call.result((call.implied(0, BIGINT), pattern), STRING)
 
 
 def _date_format(call: CallSite) -> Expr:
-    pattern = _pattern(call)
+    pattern = _pattern(call, writes=True)
     if len(call) == 2:
         return call.result((call.implied(0, TIMESTAMP), pattern), STRING)
     return call.result((_moment(call, 0), pattern, _zone(call, 2)), STRING)

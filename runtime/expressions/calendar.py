@@ -50,9 +50,21 @@ _DATE_ONLY = re.compile(_DATE + r"(?P<rest>[ T].*)?\Z", re.DOTALL | re.ASCII)
 _TIMESTAMP = re.compile(
     _DATE + r"(?P<time>[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(?P<zone>.*))?)?)?\Z", re.DOTALL | re.ASCII
 )
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTH_OF = {name.upper(): number for number, name in enumerate(_MONTHS, start=1)}
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+_MONTH_OF = {name[:3].upper(): number for number, name in enumerate(_MONTHS, start=1)}
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_QUARTERS = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
+_CENTURY = 2000
+"""In which a year of two digits lies."""
 _HALVES = ("AM", "PM")
+_OFFSETS = {
+    "X": r"Z|[+-]\d\d(?:\d\d)?", "XX": r"Z|[+-]\d{4}", "XXX": r"Z|[+-]\d\d:\d\d",
+    "x": r"\+00|(?!\+00)[+-]\d\d(?:\d\d)?", "xx": r"[+-]\d{4}", "xxx": r"[+-]\d\d:\d\d", "Z": r"[+-]\d{4}",
+}  # fmt: skip
+"""How offsets are written, by the letters of the pattern. Java takes ``+00`` for a whole ``x``."""
 _DIGITS = {1: r"\d{1,19}", 2: r"\d{2}"}
 _YEAR_1 = date(1970, 1, 1).toordinal() - 1
 """The days from 0001-01-01 to 1970-01-01."""
@@ -124,21 +136,23 @@ def pattern_reader(pattern: str) -> Callable[[str], int | None]:
     """The function that reads a text by `pattern` as microseconds since the epoch, None if it does not fit."""
     parts = parse_pattern(pattern)
     followers = [*(part.letter for part in parts[1:]), ""]
-    written = (_regex(part, next not in ("", "X")) for part, next in zip(parts, followers, strict=True))
+    written = (_regex(part, next not in ("", "X", "x", "Z")) for part, next in zip(parts, followers, strict=True))
     regex = re.compile("".join(written), re.ASCII | re.IGNORECASE)
+    century = _CENTURY if any(part.text == "yy" for part in parts if part.letter) else 0
 
     def read(text: str) -> int | None:
         match = regex.fullmatch(text)
         if match is None:
             return None
         fields = match.groupdict()
-        hour, month = fields.get("H"), fields.get("M")
+        hour, month, year = fields.get("H"), fields.get("M"), fields.get("y")
         if "h" in fields:
             if not 1 <= int(fields["h"]) <= 12:
                 return None
             hour = str(int(fields["h"]) % 12 + 12 * _HALVES.index(fields["a"].upper()))
-        month = str(_MONTH_OF[month.upper()]) if month and month.isalpha() else month
-        day, time = (fields.get("y"), month, fields.get("d")), (hour, *map(fields.get, "msS"))
+        month = str(_MONTH_OF[month[:3].upper()]) if month and month.isalpha() else month
+        year = str(century + int(year)) if century and year else year
+        day, time = (year, month, fields.get("d")), (hour, *map(fields.get, "msS"))
         return _instant(day, time, (fields.get("X") or "").upper())
 
     return read
@@ -157,7 +171,7 @@ def truncated_in(zone: Zone, unit: str, micros: int) -> int:
 def pattern_writer(pattern: str) -> Callable[[int, int], str]:
     """The function that writes what clocks show by `pattern`, and how far they are ahead of UTC, both in
     microseconds."""
-    parts = parse_pattern(pattern)
+    parts = parse_pattern(pattern, writes=True)
 
     def write(local: int, ahead: int) -> str:
         days, rest = divmod(local, DAY)
@@ -169,15 +183,23 @@ def pattern_writer(pattern: str) -> Callable[[int, int], str]:
             match part.letter:
                 case "":
                     return part.text
+                case "y" if part.text == "yy":
+                    return f"{abs(year) % 100:02d}"
                 case "y":
                     return f"{'+' * (year > 9999)}{'-' * (year < 0)}{abs(year):04d}"
-                case "M" if len(part.text) == 3:
-                    return _MONTHS[month - 1]
+                case "M" if len(part.text) >= 3:
+                    return _name(_MONTHS[month - 1], part)
+                case "E":
+                    return _name(_WEEKDAYS[(days + 3) % 7], part)
+                case "D":
+                    return str(days - _days_of(year, 1, 1) + 1).zfill(len(part.text))
+                case "Q":
+                    return _quarter((month - 1) // 3, part)
                 case "a":
                     return _HALVES[hour // 12]
                 case "S":
                     return f"{rest % SECOND:06d}".ljust(9, "0")[: len(part.text)]
-                case "X":
+                case "X" | "x" | "Z":
                     return _offset(ahead, part.text)
                 case letter:
                     return str(numbers[letter]).zfill(len(part.text))
@@ -187,15 +209,33 @@ def pattern_writer(pattern: str) -> Callable[[int, int], str]:
     return write
 
 
+def _name(name: str, part: PatternPart) -> str:
+    """A name, short for up to three letters of the pattern."""
+    return name if len(part.text) > 3 else name[:3]
+
+
+def _quarter(place: int, part: PatternPart) -> str:
+    match len(part.text):
+        case 4:
+            return _QUARTERS[place]
+        case 3:
+            return f"Q{place + 1}"
+        case width:
+            return str(place + 1).zfill(width)
+
+
 def _offset(ahead: int, letters: str) -> str:
-    """``+02:00`` for ``XXX``, ``+02`` or ``+0530`` for ``X``; without seconds, and Z if nothing is left."""
+    """``+02:00`` for ``XXX`` and ``xxx``, ``+0200`` for two letters and ``Z``, ``+02`` or ``+0530`` for one.
+
+    Without seconds; if nothing is left, Z for ``X`` in any number.
+    """
     hours, minutes = divmod(abs(ahead) // MINUTE, 60)
-    if not hours and not minutes:
+    if not hours and not minutes and letters[0] == "X":
         return "Z"
-    sign = "-" if ahead < 0 else "+"
-    if letters == "X":
+    sign = "-" if ahead < 0 and (hours or minutes) else "+"
+    if letters in ("X", "x"):
         return f"{sign}{hours:02d}{f'{minutes:02d}' if minutes else ''}"
-    return f"{sign}{hours:02d}:{minutes:02d}"
+    return f"{sign}{hours:02d}{':' if letters in ('XXX', 'xxx') else ''}{minutes:02d}"
 
 
 def _regex(part: PatternPart, adjacent: bool) -> str:
@@ -204,15 +244,17 @@ def _regex(part: PatternPart, adjacent: bool) -> str:
         case "":
             return re.escape(part.text)
         case "y":
+            if part.text == "yy":
+                return r"(?P<y>\d\d)"
             return r"(?P<y>\d{4})" if adjacent else r"(?P<y>\d{4}|\+\d{5,9}|-\d{4,9})"
-        case "M" if len(part.text) == 3:
-            return rf"(?P<M>{'|'.join(_MONTHS)})"
+        case "M" if len(part.text) >= 3:
+            return rf"(?P<M>{'|'.join(_name(name, part) for name in _MONTHS)})"
         case "a":
             return rf"(?P<a>{'|'.join(_HALVES)})"
         case "S":
             return rf"(?P<S>\d{{1,{len(part.text)}}})"  # Spark reads up to as many digits as there are letters
-        case "X":
-            return r"(?P<X>Z|[+-]\d\d:\d\d)" if len(part.text) == 3 else r"(?P<X>Z|[+-]\d\d(?:\d\d)?)"
+        case "X" | "x" | "Z":
+            return f"(?P<X>{_OFFSETS[part.letter if part.letter == 'Z' else part.text]})"
         case letter:
             return rf"(?P<{letter}>{_DIGITS[len(part.text)]})"
 

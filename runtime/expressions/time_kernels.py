@@ -169,7 +169,7 @@ def formatted(call: Call, args: list[Any]) -> Any:
 
 
 def _written(pattern: str, seconds: pa.Array) -> pa.Array:
-    parts = parse_pattern(pattern)
+    parts = parse_pattern(pattern, writes=True)
     if any(part.letter and part.text not in _CODES for part in parts):
         raise Uncertain
     values = numbers(seconds)

@@ -33,7 +33,9 @@ the same with `?` behind them, `.`, `^`, `$`, `\\d \\w \\s \\A \\z`, escapes of 
 whole, for ASCII letters. Refused are references to groups, what looks ahead or behind, a repeated part that can be
 empty, and in `split` and `regexp_replace` also `$` and a pattern that can match nothing.
 
-A *pattern* of times has `yyyy M MM MMM d dd H HH h hh a m mm s ss S X XXX`, text in single quotes, and punctuation.
+A *pattern* of times has `yyyy yy M MM MMM MMMM d dd H HH h hh a m mm s ss S X XX XXX x xx xxx Z`, text in single
+quotes, and punctuation. In `date_format` and `from_unixtime` it may also have `E` to `EEEE` (the day of the week), `D`
+to `DDD` (the day of the year) and `Q` to `QQQQ` (the quarter). All of them mean what they mean in Java, in English.
 
 A *zone* is an IANA name (`'Europe/Berlin'`), a distance from UTC (`'+02:00'`) or `'UTC'`, which it is if there is none.
 With a zone, a part of a time is what clocks there show: `hour(at, 'Europe/Berlin')`, and the local day is

@@ -8,6 +8,7 @@ typing rule of a function whose types depend on its arguments (`vsc.compiler.exp
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Set
 
 from vsc.plan.record import record
 from vsc.plan.types import BINARY, BOOLEAN, DATE, INT, STRING, ScalarType
@@ -17,9 +18,11 @@ __all__ = [
     "CALLS",
     "FUNCTIONS",
     "OPERATORS",
+    "PATTERN_LETTERS",
     "SHA2_BITS",
     "TOPICS",
     "TRUNCATION_UNITS",
+    "WRITTEN_LETTERS",
     "Function",
     "PatternPart",
     "parse_pattern",
@@ -241,9 +244,9 @@ TRUNCATION_UNITS = {
 SHA2_BITS = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
 """The bit lengths that ``sha2`` knows (0 means 256), with their hashes."""
 
-_WIDTHS = {
-    "y": {4},
-    "M": {1, 2, 3},
+_WIDTHS: Mapping[str, Set[int]] = {
+    "y": {2, 4},
+    "M": {1, 2, 3, 4},
     "d": {1, 2},
     "H": {1, 2},
     "h": {1, 2},
@@ -251,8 +254,13 @@ _WIDTHS = {
     "m": {1, 2},
     "s": {1, 2},
     "S": set(range(1, 10)),
-    "X": {1, 3},
+    "X": {1, 2, 3},
+    "x": {1, 2, 3},
+    "Z": {1, 2, 3},
 }
+_WRITTEN: Mapping[str, Set[int]] = {**_WIDTHS, "D": {1, 2, 3}, "E": {1, 2, 3, 4}, "Q": {1, 2, 3, 4}}
+"""Those of patterns that write."""
+_OFFSETS = frozenset("XxZ")
 _PIECE = r"'((?:[^']|'')*+)'|([A-Za-z])\2*|([^\[\]{}#'])"
 """A piece of a date pattern: a quoted text, a run of a letter, or another character."""
 
@@ -265,13 +273,20 @@ class PatternPart:
     text: str
 
 
-def parse_pattern(pattern: str) -> tuple[PatternPart, ...]:
+PATTERN_LETTERS = "yyyy yy M MM MMM MMMM d dd H HH h hh a m mm s ss S... X XX XXX x xx xxx Z"
+"""What patterns of times know, beside text in single quotes and punctuation."""
+WRITTEN_LETTERS = "E EEEE D DDD Q QQQ"
+"""What those know as well that write times: names of days, and days and quarters of the year."""
+
+
+def parse_pattern(pattern: str, writes: bool = False) -> tuple[PatternPart, ...]:
     """The parts of a date pattern (``yyyy-MM-dd HH:mm:ss``), a subset of Java's ``DateTimeFormatter``.
 
-    It knows ``yyyy M MM MMM d dd H HH h hh a m mm s ss S..SSSSSSSSS X XXX``, text in single quotes and punctuation.
-    Raises a ValueError that names the first other piece, or a letter that occurs twice: vsc does not promise to agree
-    with Spark about those. `h` and `a` need each other.
+    It knows `PATTERN_LETTERS`, and where it `writes` times also `WRITTEN_LETTERS`. Raises a ValueError that names the
+    first other piece, or a letter that occurs twice: vsc does not promise to agree with Spark about those. `h` and `a`
+    need each other.
     """
+    widths = _WRITTEN if writes else _WIDTHS
     parts: list[PatternPart] = []
     seen: set[str] = set()
     at = 0
@@ -284,10 +299,13 @@ def parse_pattern(pattern: str) -> tuple[PatternPart, ...]:
         if letter is None:
             parts.append(PatternPart("", other or quoted.replace("''", "'") or "'"))
         else:
-            if len(piece[0]) not in _WIDTHS.get(letter, ()):
-                raise ValueError(f"pattern letters {piece[0]!r}")
+            if len(piece[0]) not in widths.get(letter, ()):
+                only = " where times are read" if len(piece[0]) in _WRITTEN.get(letter, ()) else ""
+                raise ValueError(f"pattern letters {piece[0]!r}{only}")
             if letter in seen:
                 raise ValueError(f"pattern letter {letter!r} twice")
+            if letter in _OFFSETS and seen & _OFFSETS:
+                raise ValueError("more than one offset from UTC (X, x, Z)")
             seen.add(letter)
             parts.append(PatternPart(letter, piece[0]))
         at = piece.end()
