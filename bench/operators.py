@@ -53,6 +53,7 @@ OPERATORS = {
     "count(distinct)": "table o = aggregate s group by k select count(distinct n) as c;",
     "collect_list": "table o = aggregate s group by k select collect_list(n) as c;",
     "collect_set": "table o = aggregate s group by k select collect_set(n % 50) as c;",
+    "collect_top": "table o = aggregate s group by k select collect_top(n, 5 by x desc) as c;",
     "table aggregate": "table o = aggregate t group by g select sum(n) as n, count(*) as c;",
     "table aggregate, versioned": "table o = aggregate t group by g select sum(n) as n, count(*) as c;",
     "table aggregate, min and last": "table o = aggregate t group by g select min(x) as n, last(n) as c;",
@@ -66,7 +67,7 @@ OPERATORS = {
     "table o = suppress c until time limit 10 seconds;",
 }  # fmt: skip
 FLOORS = {
-    "session": 0.2, "sliding": 0.2, "collect_list": 0.2, "collect_set": 0.2,
+    "session": 0.2, "sliding": 0.2, "collect_list": 0.2, "collect_set": 0.2, "collect_top": 0.2,
     "outer join of two streams": 0.2,  # a record that waits is in the state twice, and comes out on its own
 }  # fmt: skip
 EPOCHS = 10

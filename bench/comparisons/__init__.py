@@ -13,6 +13,7 @@ NAMES = (
     "stream_table_join_one_file",
     "primary_key_join",
     "foreign_key_join",
+    "stream_stream_join",
     "count_by_key",
     "tumbling_final",
 )
