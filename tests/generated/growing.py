@@ -175,12 +175,12 @@ class Growing:
 
 def scope_of(node: Shape, alias: str | None = None, event_time: bool = True) -> Scope:
     prefix = f"{alias}." if alias else ""
-    return Scope([(prefix + name, type_) for name, type_ in node.columns], event_time)
+    return Scope([(prefix + name, type_) for name, type_ in node.columns], event_time, lambdas=1)
 
 
 def both(left: Shape, right: Shape, event_time: bool = True) -> Scope:
     """The columns of both sides of a join; the right ones are null without a partner."""
-    return Scope([*scope_of(left, "l").columns, *scope_of(right, "r").columns], event_time)
+    return Scope([*scope_of(left, "l").columns, *scope_of(right, "r").columns], event_time, lambdas=1)
 
 
 def copied(text: str, key: Sequence[Column]) -> str:
