@@ -221,6 +221,22 @@ def test_what_is_missing_is_written(newline: str, folder: Path, capsys: pytest.C
     assert path.read_bytes().decode() == WRITTEN.replace("\n", newline)
 
 
+def test_nan_and_functions_of_ones_own_are_written_as_well(folder: Path) -> None:
+    (folder / "own.vdsl").write_text(
+        "function minus (x double) returns double from 'operator:neg';\n"
+        "stream s (k string, x double) from memory () key k;\n"
+        "stream t = map s select x, minus(x) as y;\nsink t to noop ();\n"
+    )
+    text = "topology: own.vdsl\nscenarios:\n  - name: a\n    steps:\n      - s: [{k: a, x: .nan}, {k: b, x: 2}]\n"
+    path = folder / "own.scenario.yaml"
+    path.write_text(f"{text}        timestamp: 1\n        expect:\n          t:\n")
+    assert main(["test", str(path), "--functions", "operator", "--accept"]) == 0
+    assert path.read_text().splitlines()[-2:] == [
+        "            - {key: {k: a}, value: {x: .nan, y: .nan}, timestamp: 1}",
+        "            - {key: {k: b}, value: {x: 2.0, y: -2.0}, timestamp: 1}",
+    ]
+
+
 def test_nothing_is_written_if_anything_else_is_wrong(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / "new.scenario.yaml"
     path.write_text(MISSING)

@@ -15,7 +15,7 @@ import yaml
 
 from vsc.scenario.document import Document, ScenarioError
 from vsc.scenario.loader import load
-from vsc.scenario.model import Expected, Scenario
+from vsc.scenario.model import Delete, Drain, Expected, Pipe, Read, Scenario
 from vsc.scenario.player import Outcome, WrongAnswer, WrongRecords, fields_of, is_met, play
 from vsc.scenario.values import asked
 from vsc.scenario.written import fields_written, record_written
@@ -49,7 +49,7 @@ def accepted(text: str, outcomes: Sequence[Outcome], variables: Mapping[str, str
 def _holds(path: str, text: str, before: Sequence[Scenario], variables: Mapping[str, str]) -> bool:
     """Whether the scenarios do what they did, and nothing is wrong any more."""
     try:
-        after = load(path, text, variables).scenarios
+        after = load(path, text, variables, before[0].functions).scenarios
     except ScenarioError:
         return False
     return list(map(_done, after)) == list(map(_done, before)) and not any(play(one).wrong for one in after)
@@ -57,10 +57,19 @@ def _holds(path: str, text: str, before: Sequence[Scenario], variables: Mapping[
 
 def _done(scenario: Scenario) -> Any:
     steps = [
-        (step.action, [one.node for one in step.expect], [(one.store, one.key, one.as_of) for one in step.stores])
+        (
+            _input(step.action),
+            [one.node for one in step.expect],
+            [(one.store, one.key, one.as_of) for one in step.stores],
+        )
         for step in scenario.steps
     ]
     return scenario.name, scenario.variables, scenario.partitions, scenario.now, steps
+
+
+def _input(action: Pipe | Read | Delete | Drain) -> object:
+    """What is equal for equal input: NaN is not equal to itself, but it is written the same."""
+    return action if isinstance(action, Read) else repr(action)
 
 
 class _Edits:
