@@ -16,6 +16,7 @@ from vsc.plan.types import (
     STRING,
     TIMESTAMP,
     TINYINT,
+    VOID,
     ArrayType,
     DataType,
     DecimalType,
@@ -29,21 +30,21 @@ __all__ = ["declared"]
 _PLAIN: dict[pa.DataType, DataType] = {
     pa.bool_(): BOOLEAN, pa.int8(): TINYINT, pa.int16(): SMALLINT, pa.int32(): INT, pa.int64(): BIGINT,
     pa.uint8(): SMALLINT, pa.uint16(): INT, pa.uint32(): BIGINT, pa.uint64(): DecimalType(20, 0),
-    pa.float32(): FLOAT, pa.float64(): DOUBLE, pa.date32(): DATE, pa.date64(): DATE,
+    pa.float16(): FLOAT, pa.float32(): FLOAT, pa.float64(): DOUBLE, pa.date32(): DATE, pa.date64(): DATE,
     pa.string(): STRING, pa.large_string(): STRING, pa.string_view(): STRING,
     pa.binary(): BINARY, pa.large_binary(): BINARY, pa.binary_view(): BINARY,
-    pa.time32("s"): INT, pa.time32("ms"): INT,
+    pa.time32("s"): INT, pa.time32("ms"): INT, pa.null(): VOID,
 }  # fmt: skip
 
 
 def declared(type: pa.DataType) -> DataType | None:
-    """The type to declare for a column of a file; None if Spark cannot read it."""
+    """The type to declare for a column of a file, VOID if it has nothing but nulls; None if it cannot be read."""
     if type in _PLAIN:
         return _PLAIN[type]
     if pa.types.is_dictionary(type):
         return declared(type.value_type)
     if pa.types.is_timestamp(type):
-        return BIGINT if type.unit == "ns" else TIMESTAMP  # Spark reads nanoseconds as plain numbers
+        return TIMESTAMP
     if pa.types.is_time64(type) or pa.types.is_duration(type):
         return BIGINT
     if pa.types.is_fixed_size_binary(type):

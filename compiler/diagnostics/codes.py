@@ -180,7 +180,7 @@ _RUN_TIME = {
     "VSC915": "a position at which a source cannot begin",
     "VSC918": "a database that cannot be used",
     "VSC919": "a table that does not fit",
-    "VSC920": "a row that a database refuses",
+    "VSC920": "a row that a sink refuses",
     "VSC921": "a Spark without a lake format",
     "VSC922": "a lake table that does not fit",
     "VSC923": "a lake table that cannot be opened",

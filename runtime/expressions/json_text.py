@@ -238,6 +238,8 @@ def compact(value: Any, number: Callable[[str], str] = lambda text: java_double(
 
 
 def _binary(value: Any) -> bytes:
+    if isinstance(value, JsonNumber):  # such as 1e39, whose digits would be base64
+        raise Wrong
     try:
         return base64.b64decode(_of(value, str), validate=True)
     except ValueError:

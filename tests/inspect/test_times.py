@@ -68,11 +68,11 @@ def test_numbers_are_converted_exactly(type: pa.DataType, scale: Decimal, clause
     assert clause_of("at", values) == (clause, unit, wanted)
 
 
-def test_nanoseconds_of_parquet_are_declared_as_the_number_that_spark_reads() -> None:
+def test_nanoseconds_of_parquet_are_declared_as_the_times_that_they_are() -> None:
     pq.write_table(pa.table({"at": pa.array([m * 1_000_000 for m in MILLIS], pa.timestamp("ns", "UTC"))}), "x.parquet")
     text = statement(look("x.parquet"), Wanted()).text
-    assert "  at bigint  -- nanoseconds, which Spark reads as a number\n" in text
-    assert text.endswith("timestamp cast(at / 1000000.0 as bigint);\n")
+    assert "  at timestamp\n" in text
+    assert text.endswith("timestamp at;\n")
 
 
 def rows(*records: dict[str, Any]) -> Any:

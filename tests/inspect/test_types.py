@@ -155,7 +155,7 @@ def test_compressed_files_are_read() -> None:
         (pa.array([1], pa.uint64()), "decimal(20,0)"),
         (pa.array(["a"]).dictionary_encode(), "string"),
         (pa.array([1], pa.timestamp("ms")), "timestamp"),
-        (pa.array([1], pa.timestamp("ns")), "bigint"),
+        (pa.array([1], pa.timestamp("ns")), "timestamp"),
         (pa.array([1], pa.time64("us")), "bigint"),
         (pa.array([[1]], pa.large_list(pa.int32())), "array<int>"),
         (pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())), "map<string,bigint>"),
@@ -175,8 +175,6 @@ def test_timestamps_of_96_bits_are_timestamps() -> None:
 
 
 def test_what_spark_cannot_read_is_left_out() -> None:
-    pq.write_table(pa.table({"id": pa.array([1]), "x": pa.nulls(1)}), "x.parquet")
-    assert look("x.parquet").headers.left_out == (("x", "Spark cannot read null from parquet"),)
     at = pa.array([1], pa.timestamp("us", "UTC"))
     orc.write_table(pa.table({"id": pa.array([1]), "x": at}), "x.orc")
     assert look("x.orc").headers.left_out == (("x", "Spark cannot read timestamp[ns, tz=UTC] from ORC"),)
@@ -254,3 +252,53 @@ def test_an_id_that_repeats_now_and_then_is_told_with_the_span_of_its_repeats() 
     assert keys({"order_id": ids}).repeats is None
     assert keys({"name": [*ids, "o3", "o4"]}).repeats is None
     assert keys({"order_id": ["a", "b", "c", "a"]}).repeats is None
+
+
+def test_parquet_files_whose_types_differ_are_read_by_one() -> None:
+    Path("x").mkdir()
+    first = pa.table({
+        "n": [1], "l": [[1]], "s": [{"a": 1}], "m": pa.array([[("k", 1)]], pa.map_("string", "int64")),
+        "nothing": pa.nulls(1), "later": pa.nulls(1), "gaps": pa.array([[None]], pa.list_(pa.null())),
+        "half": pa.array([1.5], pa.float16()), "at": pa.array([5], pa.timestamp("ns")),
+        "times": pa.array([[5]], pa.list_(pa.timestamp("ns"))), "day": pa.array([5], pa.date32()),
+    })  # fmt: skip
+    second = pa.table({
+        "n": [1.5], "l": [[1.5]], "s": [{"a": 1.5}], "m": pa.array([[("k", 1.5)]], pa.map_("string", "double")),
+        "later": [7], "day": pa.array([5], pa.timestamp("ms")),
+    })  # fmt: skip
+    pq.write_table(first, "x/a.parquet")
+    pq.write_table(second, "x/b.parquet")
+    assert types("x") == {
+        "n": "double", "l": "array<double>", "s": "struct<a:double>", "m": "map<string,double>", "nothing": "string",
+        "later": "bigint", "gaps": "array<string>", "half": "float", "at": "timestamp", "times": "array<timestamp>",
+        "day": "timestamp",
+    }  # fmt: skip
+
+
+def test_numbers_with_a_leading_zero_have_no_decimal_commas() -> None:
+    Path("x.csv").write_text("a;b\n007;1,5\n012;2\n")
+    assert [column.notes for column in look("x.csv").columns] == [
+        (), ("decimal commas: cast(replace(b, ',', '.') as decimal(18, 4))",)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "type", "option"),
+    [
+        ("03/14/2026 08:15 AM", "timestamp", ("timestampFormat", "MM/dd/yyyy hh:mm a")),
+        ("14.03.2026 08:15:00.123", "timestamp", ("timestampFormat", "dd.MM.yyyy HH:mm:ss.SSS")),
+        ("14-Mar-2026 08:15:00", "timestamp", ("timestampFormat", "dd-MMM-yyyy HH:mm:ss")),
+        ("2026-03-14 08:15:00,123", "timestamp", ("timestampFormat", "yyyy-MM-dd HH:mm:ss,SSS")),
+        ("20260314081500", "timestamp", ("timestampFormat", "yyyyMMddHHmmss")),
+        ("20260314", "date", ("dateFormat", "yyyyMMdd")),
+        ("14 Mar 2026", "date", ("dateFormat", "dd MMM yyyy")),
+        ("20261314", "bigint", None),
+        ("19260314", "bigint", None),
+        ("14-Foo-2026", "string", None),
+    ],
+)
+def test_times_in_other_forms_have_their_format(text: str, type: str, option: tuple[str, str] | None) -> None:
+    Path("x.csv").write_text(f"k;x\na;{text}\nb;{text}\n")
+    found = look("x.csv")
+    assert {column.name: str(column.type) for column in found.columns} == {"k": "string", "x": type}
+    assert [pair for pair in found.headers.options if pair[0] != "sep"] == ([option] if option else [])

@@ -324,3 +324,14 @@ def test_a_row_that_fails_changes_no_store(statement: str) -> None:
             with pytest.raises(ExpressionError, match="DIVIDE_BY_ZERO"):
                 driver.pipe("s", {"k": "b", "n": 1}, timestamp=20)
         assert driver.read("o") == []
+
+
+def test_a_time_that_python_does_not_have_is_text() -> None:
+    text = """
+stream s (id bigint, t string) from memory () key id;
+stream o = map s select cast(t as timestamp) as at, array(cast(t as date)) as days;
+sink o to console ();
+"""
+    with TopologyTestDriver(text) as driver:
+        driver.pipe("s", {"id": 1, "t": "10000-01-01"}, timestamp=5)
+        assert driver.read("o") == [Record({"id": 1}, {"at": "253402300800000000", "days": "[2932897]"}, 5)]

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from vsc.inspect.arrow_types import widest
+from vsc.inspect.arrow_types import known, widest
 from vsc.inspect.files import unreadable
 from vsc.inspect.model import DataColumn, DataFile, Headers, Sample
-from vsc.plan.types import BIGINT, DataType
+from vsc.plan.types import DataType
 from vsc.runtime.file_types import declared
 from vsc.runtime.values import arrow_type
 
@@ -40,29 +40,26 @@ class Structured:
         notes: dict[str, list[str]] = {}
         left_out: dict[str, str] = {}
         for file in sample.files:
-            schema, legacy = self._schema(file.path)
-            for field in schema:
+            for field in self._open(file.path).schema if self.orc else self._open(file.path).schema_arrow:
                 present[field.name] += 1
-                type = self._declared(field.type, field.name in legacy)
+                type = self._declared(field.type)
                 if type is None:
                     left_out[field.name] = f"Spark cannot read {field.type} from {'ORC' if self.orc else 'parquet'}"
                     continue
-                known, first = types.setdefault(field.name, (type, file.path))
-                wide = widest(known, type)
+                before, first = types.setdefault(field.name, (type, file.path))
+                wide = widest(before, type, by_value=not self.orc)
                 if wide is None:
                     notes.setdefault(field.name, []).append(
-                        f"{known} in {first}, but {type} in {file.path}: a run stops there"
+                        f"{before} in {first}, but {type} in {file.path}: a run stops there"
                     )
                 else:
                     types[field.name] = (wide, first)
-                if type == BIGINT and pa.types.is_timestamp(field.type):
-                    notes.setdefault(field.name, []).append("nanoseconds, which Spark reads as a number")
         columns = []
         for name, (type, _) in types.items():
             if name in left_out:
                 continue
             said = list(dict.fromkeys(notes.get(name, [])))[:2]
-            columns.append(DataColumn(name, type, tuple(said), absent=len(sample.files) - present[name]))
+            columns.append(DataColumn(name, known(type), tuple(said), absent=len(sample.files) - present[name]))
         return Headers(tuple(columns), tuple(left_out.items()))
 
     def batches(self, sample: Sample, headers: Headers) -> Iterator[tuple[DataFile, dict[str, pa.Array]]]:
@@ -78,21 +75,10 @@ class Structured:
                     if left <= 0:
                         break
 
-    def _declared(self, type: pa.DataType, legacy: bool) -> DataType | None:
-        if pa.types.is_timestamp(type) and (legacy or (self.orc and type.tz is None)):
-            return declared(pa.timestamp("us"))
-        if pa.types.is_timestamp(type) and self.orc:
+    def _declared(self, type: pa.DataType) -> DataType | None:
+        if pa.types.is_timestamp(type) and self.orc and type.tz is not None:
             return None  # ORC's "timestamp with local time zone"
         return declared(type)
-
-    def _schema(self, path: str) -> tuple[pa.Schema, set[str]]:
-        """A file's schema, and its columns with timestamps in parquet's old 96-bit form."""
-        opened = self._open(path)
-        if self.orc:
-            return opened.schema, set()
-        physical = opened.schema
-        paths = (physical.column(i) for i in range(len(physical)))
-        return opened.schema_arrow, {c.path for c in paths if c.physical_type == "INT96"}
 
     def _open(self, path: str) -> pa.NativeFile:
         try:

@@ -27,13 +27,29 @@ _COMMA = r"^-?[0-9]+(,[0-9]+)?$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _ZONED = r":.*(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _DAYS = {
+    "dd-MM-yyyy": r"(0[1-9]|[12][0-9]|3[01])-(0[1-9]|1[0-2])-[0-9]{4}",
+    "dd-MMM-yyyy": r"(0[1-9]|[12][0-9]|3[01])-[A-Z][a-z]{2}-[0-9]{4}",
+    "dd MMM yyyy": r"(0[1-9]|[12][0-9]|3[01]) [A-Z][a-z]{2} [0-9]{4}",
     "dd.MM.yyyy": r"(0[1-9]|[12][0-9]|3[01])\.(0[1-9]|1[0-2])\.[0-9]{4}",
     "dd/MM/yyyy": r"(0[1-9]|[12][0-9]|3[01])/(0[1-9]|1[0-2])/[0-9]{4}",
     "MM/dd/yyyy": r"(0[1-9]|1[0-2])/(0[1-9]|[12][0-9]|3[01])/[0-9]{4}",
     "yyyy/MM/dd": r"[0-9]{4}/(0[1-9]|1[0-2])/(0[1-9]|[12][0-9]|3[01])",
 }
-_CLOCKS = {" HH:mm:ss": r" [0-2][0-9]:[0-5][0-9]:[0-5][0-9]", " HH:mm": r" [0-2][0-9]:[0-5][0-9]", "": ""}
-_PATTERNS = {day + clock: f"^{d}{c}$" for day, d in _DAYS.items() for clock, c in _CLOCKS.items()}
+_CLOCKS = {
+    " HH:mm:ss": r" [0-2][0-9]:[0-5][0-9]:[0-5][0-9]",
+    " HH:mm:ss.SSS": r" [0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3}",
+    " HH:mm": r" [0-2][0-9]:[0-5][0-9]",
+    " hh:mm a": r" (0[1-9]|1[0-2]):[0-5][0-9] [AP]M",
+    " hh:mm:ss a": r" (0[1-9]|1[0-2]):[0-5][0-9]:[0-5][0-9] [AP]M",
+    "": "",
+}
+_COMPACT = r"(19[7-9]|20[0-9])[0-9](0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])"
+_PATTERNS = {day + clock: f"^{d}{c}$" for day, d in _DAYS.items() for clock, c in _CLOCKS.items()} | {
+    "yyyy-MM-dd HH:mm:ss,SSS": r"^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-2][0-9]:[0-5][0-9]:[0-5][0-9],[0-9]{3}$",
+    "yyyyMMdd": f"^{_COMPACT}$",
+    "yyyyMMddHHmmss": f"^{_COMPACT}[0-2][0-9][0-5][0-9][0-5][0-9]$",
+}
+"""Patterns of dates and times, each with a regular expression of the texts that may be one."""
 _MOST_DIGITS = 38
 _EXACT_DIGITS = 15
 
@@ -94,6 +110,7 @@ class Texts:
         self.markers: set[str] = set()
         self.numbers = Numbers()
         self.booleans = self.numeric = self.dates = self.times = self.commas = True
+        self.fractions = False
         self.patterns = set(_PATTERNS)
 
     def see(self, texts: pa.Array, markers: bool = False) -> None:
@@ -113,6 +130,7 @@ class Texts:
         if self.numeric:
             self.numbers.see(texts)
         self.commas = self.commas and _all(texts, _COMMA)
+        self.fractions = self.fractions or bool(pc.any(pc.match_substring(texts, ",")).as_py())
         self._see_times(texts)
         self.patterns = {
             pattern
@@ -136,13 +154,13 @@ class Texts:
             return DataColumn(name, STRING, ("without a value",) if not self.marked else ())
         if cells and self.booleans:
             return DataColumn(name, BOOLEAN)
-        if cells and self.numeric:
+        if cells and self.numeric and not self.patterns:
             return DataColumn(name, *self.numbers.type())
         if self.times:
             if self.dates:
                 return DataColumn(name, DATE)
             return DataColumn(name, TIMESTAMP, local=self.local > 0)
-        if cells and self.commas:
+        if cells and self.commas and self.fractions:
             return DataColumn(
                 name, STRING, (f"decimal commas: cast(replace({written(name)}, ',', '.') as decimal(18, 4))",)
             )

@@ -30,7 +30,7 @@ def with_formats(headers: Headers) -> Headers:
 
 def _type(column: DataColumn) -> DataType:
     """What its texts are; all patterns of a column have a time of day, or none has."""
-    return TIMESTAMP if "HH" in column.patterns[0] else DATE
+    return TIMESTAMP if "mm" in column.patterns[0] else DATE
 
 
 def _commonest(columns: list[DataColumn]) -> str:

@@ -29,7 +29,7 @@ from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.records import Batch, Origin
 from vsc.runtime.state.kv import MemoryKV, OrderedKV, OverlayKV
 from vsc.runtime.times import event_time
-from vsc.runtime.values import brief, from_python, to_array, to_python, to_values
+from vsc.runtime.values import brief, displayed, from_python, to_array, to_values
 from vsc.testing.files import FileRows, dropped_rows, file_rows
 
 __all__ = ["MOST_PARTITIONS", "Record", "StoreView", "TopologyTestDriver", "VersionedRecord", "timestamp_column"]
@@ -385,7 +385,7 @@ def _internal(node: Node, column: Column, value: Any) -> Any:
 
 
 def _outside(columns: tuple[Column, ...], row: tuple[Any, ...]) -> dict[str, Any]:
-    return {c.name: to_python(v, c.type) for c, v in zip(columns, row, strict=True)}
+    return {c.name: displayed(v, c.type) for c, v in zip(columns, row, strict=True)}
 
 
 def _records(batch: Batch) -> list[Record]:

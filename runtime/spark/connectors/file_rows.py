@@ -19,12 +19,12 @@ from vsc.runtime.spark.base.ddl import ddl, quoted
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.base.paths import logged_url
-from vsc.runtime.spark.formats.orc_files import OrcFiles
+from vsc.runtime.spark.formats.held_types import HeldTypes
 from vsc.runtime.spark.formats.parquet_files import ParquetFiles
 from vsc.runtime.spark.formats.source_columns import BAD, INDEX, PART, START, TIME
 from vsc.runtime.spark.session.session import frozen_session
 
-__all__ = ["file_metadata", "file_paths", "file_rows", "files_there", "loaded", "orc_files", "parquet_files"]
+__all__ = ["file_metadata", "file_paths", "file_rows", "files_there", "held_types", "loaded", "parquet_files"]
 
 MAX_BYTES = 128 << 20
 """How many bytes of files an epoch takes from a source that has no bound of its own; at least one file."""
@@ -75,16 +75,20 @@ def parquet_files(spark: SparkSession, source: Source, options: Options, read: f
     if given.get("recursivefilelookup", "true").lower() != "true" or not Files(spark, options.text("path")).is_local:
         return None
     told = (name for name in spark.conf.getAll if name.startswith(_READING) and not name.startswith(_WRITING))
-    if any(told) or spark._jsc.hadoopConfiguration().get("parquet.crypto.factory.class") is not None:
+    if any(told) or _is_encrypted(spark):
         return None
     return ParquetFiles(source.columns, read, _by_case(spark))
 
 
-def orc_files(spark: SparkSession, source: Source, options: Options, read: frozenset[str]) -> OrcFiles | None:
-    """What looks at the types of ORC files in the workers; None where these may not see the files."""
-    if not Files(spark, options.text("path")).is_local:
+def held_types(spark: SparkSession, source: Source, options: Options, read: frozenset[str]) -> HeldTypes | None:
+    """What looks in the workers at the types of files that Spark reads; None if these may not see them."""
+    if not Files(spark, options.text("path")).is_local or _is_encrypted(spark):
         return None
-    return OrcFiles(tuple(c for c in source.columns if c.name in read), _by_case(spark))
+    return HeldTypes(options.text("format"), tuple(c for c in source.columns if c.name in read), _by_case(spark))
+
+
+def _is_encrypted(spark: SparkSession) -> bool:
+    return spark._jsc.hadoopConfiguration().get("parquet.crypto.factory.class") is not None
 
 
 def _by_case(spark: SparkSession) -> bool:

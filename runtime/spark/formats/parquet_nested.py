@@ -1,13 +1,14 @@
 """Nested columns of parquet files: arrays, maps and structs, whose parts are converted as `parquet_types` says.
 
-Guarantees: the fields of a struct are found by name, a missing one is null. What goes by the value (`double` from
-whole numbers of 64 bits) is not read in here.
+Guarantees: the fields of a struct are found by name, a missing one is null. Where a value does not fit (one of 64 bits
+as `double`), the whole row is null.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,22 +22,27 @@ Fold = Callable[[str], str]
 """Makes names equal that are the same to a reader."""
 
 
-def nested_conversion(held: pa.DataType, declared: DataType, fold: Fold) -> Conversion | None:
-    """How a column of type `held` becomes one that is `declared`; None: not at all."""
+def nested_conversion(held: pa.DataType, declared: DataType, fold: Fold, by_value: bool = True) -> Conversion | None:
+    """How a column of type `held` becomes one that is `declared`; None: not at all.
+
+    `by_value`: also if some values do not fit, which makes their rows null.
+    """
     held = held_type(held)
     if pa.types.is_null(held):
         return lambda column: pa.nulls(len(column), arrow_type(declared))
     match declared:
         case ArrayType(element) if _is_list(held):
-            return _of_list(nested_conversion(held.value_type, element, fold), declared)
+            return _of_list(nested_conversion(held.value_type, element, fold, by_value), declared)
         case MapType(key, value) if pa.types.is_map(held):
-            keys = nested_conversion(held.key_type, key, fold)
-            return _of_map(keys, nested_conversion(held.item_type, value, fold), declared)
+            keys = nested_conversion(held.key_type, key, fold, by_value=False)
+            return _of_map(keys, nested_conversion(held.item_type, value, fold, by_value), declared)
         case StructType() if pa.types.is_struct(held):
-            return _of_struct(held, declared, fold)
+            return _of_struct(held, declared, fold, by_value)
         case ArrayType() | MapType() | StructType():
             return None
-    return None if pa.types.is_nested(held) or _goes_by_value(held, declared) else conversion("INT96", held, declared)
+    if pa.types.is_nested(held) or (not by_value and _goes_by_value(held, declared)):
+        return None
+    return conversion("INT96", held, declared)
 
 
 def leaves(column: pa.Array) -> list[pa.Array]:
@@ -65,9 +71,11 @@ def _of_list(element: Conversion | None, declared: ArrayType) -> Conversion | No
 
     def convert(column: pa.Array) -> pa.Array:
         column = column.cast(pa.list_(column.type.value_type))
-        values = element(column.flatten())
+        inner = column.flatten()
+        values = element(inner)
         lengths = pc.fill_null(pc.list_value_length(column), 0)
-        return pa.ListArray.from_arrays(_offsets(lengths), values, type=arrow_type(declared), mask=column.is_null())
+        mask = _nulls(column, [(inner, values)], pc.list_parent_indices(column))
+        return pa.ListArray.from_arrays(_offsets(lengths), values, type=arrow_type(declared), mask=mask)
 
     return convert
 
@@ -79,27 +87,30 @@ def _of_map(keys: Conversion | None, items: Conversion | None, declared: MapType
     def convert(column: pa.Array) -> pa.Array:
         entries = column.cast(pa.list_(pa.struct([("k", column.type.key_type), ("v", column.type.item_type)])))
         inner = entries.flatten()
+        values = items(inner.field(1))
         lengths = pc.fill_null(pc.list_value_length(entries), 0)
+        mask = _nulls(entries, [(inner.field(1), values)], pc.list_parent_indices(entries))
         return pa.MapArray.from_arrays(
-            _offsets(lengths), keys(inner.field(0)), items(inner.field(1)), type=arrow_type(declared),
-            mask=entries.is_null(),
-        )  # fmt: skip
+            _offsets(lengths), keys(inner.field(0)), values, type=arrow_type(declared), mask=mask
+        )
 
     return convert
 
 
-def _of_struct(held: pa.DataType, declared: StructType, fold: Fold) -> Conversion | None:
-    there = {fold(held.field(i).name): i for i in range(held.num_fields)}
+def _of_struct(held: pa.DataType, declared: StructType, fold: Fold, by_value: bool) -> Conversion | None:
+    there: dict[str, list[int]] = {}
+    for i in range(held.num_fields):
+        there.setdefault(fold(held.field(i).name), []).append(i)
     parts: list[tuple[int, Conversion] | None] = []
     for field in declared.fields:
-        place = there.get(fold(field.name))
-        if place is None:
+        places = there.get(fold(field.name))
+        if places is None:
             parts.append(None)
             continue
-        found = nested_conversion(held.field(place).type, field.type, fold)
-        if found is None:
+        found = nested_conversion(held.field(places[0]).type, field.type, fold, by_value)
+        if found is None or len(places) > 1:
             return None
-        parts.append((place, found))
+        parts.append((places[0], found))
 
     def convert(column: pa.Array) -> pa.Array:
         children = column.flatten()
@@ -107,9 +118,26 @@ def _of_struct(held: pa.DataType, declared: StructType, fold: Fold) -> Conversio
             pa.nulls(len(column), arrow_type(field.type)) if part is None else part[1](children[part[0]])
             for field, part in zip(declared.fields, parts, strict=True)
         ]
-        return pa.StructArray.from_arrays(arrays, fields=list(arrow_type(declared)), mask=column.is_null())
+        read = [(children[part[0]], array) for part, array in zip(parts, arrays, strict=True) if part is not None]
+        mask = _nulls(column, read, pa.array(np.arange(len(column))))
+        return pa.StructArray.from_arrays(arrays, fields=list(arrow_type(declared)), mask=mask)
 
     return convert
+
+
+def _nulls(column: pa.Array, read: Iterable[tuple[pa.Array, pa.Array]], parents: pa.Array) -> pa.Array:
+    """Where a column is null, or a value inside of it does not fit: then it was `read` as null. `parents`: the row of
+    each value."""
+    null = column.is_null()
+    lost = [
+        pc.and_(after.is_null(), before.is_valid()) for before, after in read if after.null_count > before.null_count
+    ]
+    if not lost:
+        return null
+    found = null.to_numpy(zero_copy_only=False).copy()
+    for one in lost:
+        found[parents.filter(one).to_numpy()] = True
+    return pa.array(found)
 
 
 def _offsets(lengths: pa.Array) -> pa.Array:

@@ -13,11 +13,14 @@ from vsc.plan.nodes import Source
 from vsc.runtime.operators.source.partition_folders import FolderValue
 from vsc.runtime.operators.source.rows import Broken, SourceRows
 from vsc.runtime.records import Mask, Origin
-from vsc.runtime.spark.formats.misfits import not_text
+from vsc.runtime.spark.formats.misfits import not_text, outside_years
 from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, DELETED, OFFSET, TIME
 from vsc.runtime.values import arrow_type
 
 __all__ = ["source_rows"]
+
+_MISFITS = ((not_text, "is not UTF-8 text"), (outside_years, "is not in the years 1 to 9999"))
+"""What makes a row unreadable, whatever it is read from: in which rows a column has it."""
 
 
 def source_rows(
@@ -50,17 +53,18 @@ def _unreadable(
     bad: Mask = np.zeros(rows.num_rows, dtype=np.bool_)
     if BAD in why:
         bad |= why[BAD].is_valid().to_numpy(zero_copy_only=False)
-    no_text: dict[int, str] = {}
+    misfits: dict[int, str] = {}
     for declared, array in zip(source.columns, columns, strict=True):
-        for row in not_text(array).tolist():
-            bad[row] = True
-            no_text.setdefault(row, f"column {declared.name!r} is not UTF-8 text")
+        for found, what in _MISFITS:
+            for row in found(array).tolist():
+                bad[row] = True
+                misfits.setdefault(row, f"column {declared.name!r} {what}")
     if not bad.any():
         return None, None
 
     def broken(row: int) -> tuple[str | None, str | None]:
         found = {name: column[row].as_py() for name, column in why.items()}
-        return found.get(BAD) or no_text.get(row), found.get(CORRUPT)
+        return found.get(BAD) or misfits.get(row), found.get(CORRUPT)
 
     return bad, broken
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
+from vsc.plan.connectors import facts_of
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SourceError
 from vsc.runtime.operators.context import RunOptions
@@ -102,6 +103,7 @@ class _Files:
     def __init__(self, task: StageZeroTask, counters: TaskCounters, pace: Pace, steps: StepsRouter) -> None:
         self._source = task.plan.node(task.source).source
         self._name = task.source
+        self._in_folders = self._source.columns if facts_of(self._source.connector.kind).in_folders else ()
         observe = frozenset(sink.node for sink in task.plan.sinks)
         self._stage = StageZero(task.plan, task.options, observe, pace.latest)
         self._counters, self._steps = counters, steps
@@ -121,7 +123,7 @@ class _Files:
             for part, rows in self._runs(batch):
                 if part != self._part:
                     self._part, self._row, self._clock = part, 0, None
-                    self._folders = folder_values(unquote(part), self._source.columns)
+                    self._folders = folder_values(unquote(part), self._in_folders)
                 self._process(rows)
             if self._waiting >= FLUSH_ROWS or self._bytes >= FLUSH_BYTES:
                 yield from self._taken()

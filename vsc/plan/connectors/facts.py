@@ -96,7 +96,8 @@ class ConnectorFacts:
     own for them. `flags` of Spark are true or false, `sizes` may have a unit. `client`: how options of the system's
     client begin, and what it is called.
 
-    Rows: a source has only the columns that it `provides`, if any. `flat` formats hold no arrays, maps or structs.
+    Rows: a source has only the columns that it `provides`, if any; `in_folders`: also those that folders of its files
+    are named after, such as ``day=2026-05-04``. `flat` formats hold no arrays, maps or structs.
     Formats `of_tables` bring changes of whole rows, with their keys, which only tables can be read from. The sink of a
     table `adds` columns. If it is `newest_only`, such a sink takes only the newest change of each key of a versioned
     table.
@@ -119,6 +120,7 @@ class ConnectorFacts:
     sizes: ClassVar[frozenset[str]] = frozenset()
     client: ClassVar[tuple[str, str] | None] = None
     provides: ClassVar[Mapping[str, DataType]] = {}
+    in_folders: ClassVar[bool] = False
     flat: ClassVar[tuple[str, ...]] = ()
     of_tables: ClassVar[tuple[str, ...]] = ()
     adds: ClassVar[tuple[str, ...]] = ()

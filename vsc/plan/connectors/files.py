@@ -73,6 +73,7 @@ class FilesFacts(ConnectorFacts):
     }
     required = ("path", "format")
     source_only = ("time_zone", "missing_columns", "max_ahead", *DEBEZIUM_OPTIONS)
+    in_folders = True
     of_tables = (DEBEZIUM,)
     sink_only = ("append", "partition_by", "target_size")
     stream_sink_only = ("with_timestamp",)

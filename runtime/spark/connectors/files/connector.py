@@ -31,8 +31,9 @@ from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.base.paths import is_local, local_path
 from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
-from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, orc_files, parquet_files
+from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, held_types, parquet_files
 from vsc.runtime.spark.connectors.files.epoch_files import MARK, EpochFiles, foreign
+from vsc.runtime.spark.connectors.files.folder_names import check_folder_names
 from vsc.runtime.spark.connectors.files.missing_columns import look_at_columns
 from vsc.runtime.spark.connectors.files.rewriting import Rewriting
 from vsc.runtime.spark.connectors.files.small_files import FEWEST, PublishedFile
@@ -60,6 +61,10 @@ _TASK = "_vsc_task"
 _KEPT = "spark.sql.streaming.minBatchesToRetain"
 _MERGES = 20
 """So many merges an epoch, at most."""
+_CSV = {
+    "header": "true", "escape": '"', "ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false",
+}  # fmt: skip
+"""What makes Spark write every text as it is, and as others read CSV: with a quote in it doubled, and its blanks."""
 _log = logging.getLogger(__name__)
 _FIRST = "part-00000-"
 """What the files of Spark's first task begin with."""
@@ -113,11 +118,13 @@ class FilesConnector(Connector):
         return file_rows(spark, node.source, options, read)
 
     def reader(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> RowReader | None:
-        """What reads lines of text, and parquet files that are on this machine; all others Spark reads."""
+        """What reads lines of text, and parquet files that are on this machine; all others Spark reads, and it is only
+        seen whether the declared types hold theirs."""
         form = options.text("format")
         if form in _TEXT:
             return text_reader(node, options, CORRUPT in read)
-        return (orc_files if form == "orc" else parquet_files)(spark, node.source, options, read)
+        ours = parquet_files(spark, node.source, options, read)
+        return held_types(spark, node.source, options, read) if ours is None else ours
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
         """A message if no file has data, otherwise None."""
@@ -307,8 +314,12 @@ class _FilesSink(EpochSink):
         folder_of_task = F.collect_set(F.struct(_TASK, *map(quoted, self._folders))).alias("folders")
         rows = rows.withColumn(_TASK, F.spark_partition_id()).observe(written, folder_of_task).drop(_TASK)
         writer = self._by_folder(rows).write.format(self._format).partitionBy(*self._folders)
-        own = {"header": "true"} if self._format == "csv" else {}
-        writer.options(**own).options(**self._options.spark).save(path)
+        own = _CSV if self._format == "csv" else {}
+        try:
+            writer.options(**own).options(**self._options.spark).save(path)
+        except (Py4JJavaError, PySparkException):
+            check_folder_names(rows, self._node, self._folders, self._place)
+            raise
         tasks = Counter(one[_TASK] for one in written.get["folders"])
         if 0 not in tasks:  # Spark's first task writes a file even then
             folder = Files(self._spark, path)

@@ -21,14 +21,22 @@ from vsc.runtime.texts import date_of, decimal_of, exact_decimal, micros_of, tim
 
 __all__ = ["Form", "Unknown", "form_of", "value_reader"]
 
-_UNITS: Mapping[str, tuple[int, int]] = {"milliseconds": (1000, 1), "microseconds": (1, 1), "nanoseconds": (1, 1000)}
+_DAYS, _OTHER = "days", "another"
+"""What an event's schema says of the numbers in a column, beside the units of the option: they count days, or they are
+times of a day, durations or years."""
+_UNITS: Mapping[str, tuple[int, int]] = {
+    "milliseconds": (1000, 1), "microseconds": (1, 1), "nanoseconds": (1, 1000), _DAYS: (86_400_000_000, 1),
+}  # fmt: skip
 """By what a number is multiplied and divided to be microseconds."""
+_OF_TIMES = ("io.debezium.time.", "org.apache.kafka.connect.data.")
+"""What begins the names of schemas whose numbers are times of some kind."""
 _TIMES = {
+    "io.debezium.time.Date": _DAYS, "org.apache.kafka.connect.data.Date": _DAYS,
     "io.debezium.time.Timestamp": "milliseconds", "io.debezium.time.MicroTimestamp": "microseconds",
     "io.debezium.time.NanoTimestamp": "nanoseconds", "org.apache.kafka.connect.data.Timestamp": "milliseconds",
 }  # fmt: skip
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
-_DAYS = (date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal() - date(1970, 1, 1).toordinal())
+_YEARS = (date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal() - date(1970, 1, 1).toordinal())
 
 
 class Unknown(ValueError):
@@ -38,11 +46,13 @@ class Unknown(ValueError):
 @dataclass(frozen=True, slots=True)
 class Form:
     """How a column is written: decimals as ``base64`` (of this scale; None: that of the column) or ``text``, times in
-    units of `times`. None: unknown."""
+    units of `times`. None: unknown. `told`: by the event's schema, where dates are not numbers of days unless it says
+    so."""
 
     decimals: str | None = None
     scale: int | None = None
     times: str | None = None
+    told: bool = False
 
 
 def form_of(schema: Any, otherwise: Form) -> Form:
@@ -54,8 +64,8 @@ def form_of(schema: Any, otherwise: Form) -> Form:
     name = schema.get("name")
     if name == _DECIMAL:
         return Form("base64", int(schema["parameters"]["scale"]))
-    if name in _TIMES:
-        return Form(times=_TIMES[name])
+    if isinstance(name, str) and name.startswith(_OF_TIMES):
+        return Form(times=_TIMES.get(name, _OTHER), told=True)
     return Form("text", times=otherwise.times) if schema.get("type") == "string" else otherwise
 
 
@@ -66,7 +76,8 @@ def value_reader(type: DataType, form: Form) -> Callable[[Any], Any]:
     def decimal(value: Any, type: DecimalType) -> Decimal:
         return _decimal(value, type, form)
 
-    return data_converter(type, {"date": _day, "timestamp": lambda value: _moment(value, form)}, decimal)
+    times = {"date": lambda value: _day(value, form), "timestamp": lambda value: _moment(value, form)}
+    return data_converter(type, times, decimal)
 
 
 def _decimal(value: Any, type: DecimalType, form: Form) -> Decimal:
@@ -90,9 +101,9 @@ def _of_bytes(text: str, scale: int) -> Decimal:
     return Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -scale))
 
 
-def _day(value: Any) -> int:
+def _day(value: Any, form: Form) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
-        if not _DAYS[0] <= value <= _DAYS[1]:
+        if not _YEARS[0] <= value <= _YEARS[1] or (form.told and form.times != _DAYS):
             raise ValueError(value)
         return value
     if not isinstance(value, str) or isinstance(value, JsonNumber):
@@ -104,6 +115,8 @@ def _moment(value: Any, form: Form) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         if form.times is None:
             raise Unknown("in which unit is it counted? say so with the option `times`")
+        if form.times not in _UNITS:
+            raise ValueError(value)
         factor, divisor = _UNITS[form.times]
         return micros_of(value * factor // divisor)
     if not isinstance(value, str) or isinstance(value, JsonNumber):

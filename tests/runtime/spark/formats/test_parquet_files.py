@@ -24,7 +24,8 @@ from vsc.runtime.spark.connectors.files import connector as files
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.formats import parquet_files
-from vsc.runtime.spark.formats.misfits import not_text
+from vsc.runtime.spark.formats.held_types import HeldTypes
+from vsc.runtime.spark.formats.misfits import not_text, outside_years
 from vsc.runtime.spark.formats.parquet_files import ParquetFiles
 from vsc.runtime.spark.formats.source_columns import BAD, INDEX, PART, TIME
 
@@ -175,6 +176,39 @@ def test_files_as_pandas_writes_them_are_read_by_one_declaration(tmp_path: Path)
     assert values[5] == [[("k", 1.5)], None, None, None, None, None]
 
 
+def test_a_number_inside_of_a_value_that_does_not_fit_is_that_row_s_problem(tmp_path: Path) -> None:
+    """Lists of whole numbers in one file, of doubles in the next: one declaration reads both, but for 2^53 + 1."""
+    large = 2**53 + 1
+    whole = pa.table({
+        "l": pa.array([[1, None], None, [2, large], []], pa.list_(pa.int64())),
+        "s": pa.array([{"x": [[1]]}, {"x": [[1], [large]]}, None, {"x": None}], pa.struct(
+            [("x", pa.list_(pa.list_(pa.int64())))])),
+        "m": pa.array([[("a", 1)], [("a", 2)], [("a", 3)], [("a", 4), ("b", large)]], pa.map_("string", "int64")),
+        "b": pa.array([[0, 1], [1], None, []], pa.list_(pa.int8())),
+    })  # fmt: skip
+    columns = "l array<double>; s struct<x: array<array<double>>>; m map<string,double>; b array<boolean>"
+    (batch,) = batches(write(tmp_path / "a.parquet", whole), columns=columns)
+    assert batch.column(0).to_pylist() == [[1.0, None], None, None, []]
+    assert batch.column(1).to_pylist() == [{"x": [[1.0]]}, None, None, {"x": None}]
+    assert batch.column(2).to_pylist() == [[("a", 1.0)], [("a", 2.0)], [("a", 3.0)], None]
+    assert batch.column(3).to_pylist() == [[False, True], [True], None, []]
+    problems = batch.column(BAD).to_pylist()
+    assert problems[0] is None
+    assert [problem.split(" cannot")[0] for problem in problems[1:]] == [
+        "column 's' (struct<x:array<array<double>>>)", "column 'l' (array<double>)", "column 'm' (map<string,double>)"
+    ]  # fmt: skip
+    fractions = pa.table({"l": [[1.5]], "s": [{"x": [[1.5]]}]})
+    (batch,) = batches(write(tmp_path / "b.parquet", fractions), columns=columns)
+    assert [batch.column(i).to_pylist() for i in (0, 1)] == [[[1.5]], [{"x": [[1.5]]}]]
+
+
+def test_two_fields_of_one_name_are_refused(tmp_path: Path) -> None:
+    kind = pa.struct([("a", pa.int64()), ("A", pa.int64())])
+    path = write(tmp_path / "a.parquet", pa.table({"s": pa.array([{"a": 1, "A": 2}], kind)}))
+    with pytest.raises(SourceError, match=r"declared struct<a:bigint>, and holds struct<a:bigint,A:bigint>"):
+        batches(path, columns="s struct<a: bigint>")
+
+
 def test_nested_columns_keep_their_places_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_files, "BATCH_ROWS", 3)
     rows: list[Any] = [None if i % 4 == 3 else [{"a": i, "b": [None] * (i % 3)}] * (i % 3) for i in range(10)]
@@ -194,6 +228,21 @@ def test_texts_that_are_not_utf8_are_found_at_every_depth() -> None:
         (structs, [2]), (structs.slice(0, 2), []), (maps, [1]), (pa.array([1]), []), (texts.cast(pa.binary()), []),
     ):  # fmt: skip
         assert not_text(column).tolist() == rows
+
+
+def test_times_of_other_years_are_found_at_every_depth() -> None:
+    days = pa.array([-719_163, -719_162, 2_932_896, 2_932_897, None], pa.int32()).view(pa.date32())
+    last = 253_402_300_799_999_999
+    moments = pa.array([-62_135_596_800_000_001, None, last, last + 1, 0]).view(pa.timestamp("us", "UTC"))
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 1, 3, 5]), moments)
+    structs = pa.StructArray.from_arrays([pa.array([1, 2, 3, 4]), lists], ["n", "l"])
+    maps = pa.MapArray.from_arrays(pa.array([0, 1, 5]), pa.array(["a", "b", "c", "d", "e"]), days)
+    for column, rows in (
+        (days, [0, 3]), (days.slice(1), [2]), (days.slice(1, 2), []), (days.slice(4), []), (moments, [0, 3]),
+        (lists, [0, 3]), (structs, [0, 3]), (structs.slice(1, 2), []), (maps, [0, 1]), (pa.array([2**60]), []),
+        (pa.array(["x"]), []),
+    ):  # fmt: skip
+        assert outside_years(column).tolist() == rows
 
 
 # ---------------------------------------------------------------------------------------------------- with Spark
@@ -317,7 +366,8 @@ def test_spark_reads_what_it_was_told_how_to_read(
     spark.conf.set(setting, "3" if before.isdigit() else before)
     try:
         reader = connector_of("files").reader(spark, node, Options.of_source(node), frozenset({"c"}))
-        assert reader == (ParquetFiles(node.source.columns, frozenset({"c"}), False) if ours else None)
+        read = ParquetFiles(node.source.columns, frozenset({"c"}), False)
+        assert reader == (read if ours else HeldTypes("parquet", node.source.columns, False))
     finally:
         spark.conf.set(setting, before) if before.isdigit() else spark.conf.unset(setting)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -131,3 +132,50 @@ def test_text_keeps_the_microseconds_of_a_time(spark: Any, tmp_path: Path) -> No
     assert [json.loads(line) for line in lines("json")] == [*given, {"id": 3}, {"id": 4, "r": {"n": 4}}]
     assert lines("csv") == ["id,at", *(f"{i},{at}" for i, at in enumerate(times)), "3,", "4,"]
     assert [json.loads(line).get("at") for line in lines("own")[:2]] == ["05.01.2026 08:15"] * 2
+
+
+TEXTS = [
+    "a", 'a"b', '"', '""', '"x', 'x"', "a,b", "a;b", " a ", "\t", "a\nb", "a\r\nb", "a\rb", "\n", "\\", 'a\\"',
+    '\\",\\', "", None, "#a", "null", "'", "\x00a", "\x7f", "\u2028", "\ufeffa", "=1+1", "€😀", '{"a":"b"}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("more", ["", ", target_size = '1 KB'"])
+def test_a_text_in_csv_is_read_as_it_is(more: str, spark: Any, tmp_path: Path) -> None:
+    """By Python's `csv`, and by vsc, which tells null and an empty text apart."""
+    text = f"""
+stream s (id bigint, t string, u string) from files (path = '${{in}}', format = 'json') key id;
+sink s to files (path = '${{out}}', format = 'csv'{more});
+"""
+    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out"), "back": str(tmp_path / "back")}
+    given = [{"id": i, "t": one, "u": TEXTS[-1 - i]} for i, one in enumerate(TEXTS)]
+    write_json(tmp_path / "in/0.json", given, 0)
+    run_once(compiled(text), spark, tmp_path / "ck", partitions=1, variables=variables)
+    found = []
+    for path in (tmp_path / "out").glob("part-*"):
+        with path.open(newline="", encoding="utf-8") as file:
+            found += list(csv.DictReader(file))
+    found.sort(key=lambda row: int(row["id"]))
+    assert [(row["t"], row["u"]) for row in found] == [(row["t"] or "", row["u"] or "") for row in given]
+    back = """
+stream s (id bigint, t string, u string) from files (path = '${out}', format = 'csv') key id;
+sink s to files (path = '${back}', format = 'parquet');
+"""
+    run_once(compiled(back), spark, tmp_path / "ck2", partitions=1, variables=variables)
+    assert sorted(parquet_rows(tmp_path / "back"), key=lambda row: row["id"]) == given
+
+
+@pytest.mark.parametrize("value", ["x" * 260, "/" * 90, "a\0b"])
+def test_a_text_that_cannot_name_a_folder_is_named(value: str, spark: Any, tmp_path: Path) -> None:
+    text = """
+stream s (id bigint, k string, n int) from files (path = '${in}', format = 'json') key id;
+sink s to files (path = '${out}', format = 'json', partition_by = (k));
+"""
+    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
+    write_json(tmp_path / "in/0.json", [{"id": 1, "k": "x" * 250}, {"id": 7, "k": value}], 0)
+    with pytest.raises(Exception) as error:
+        run_once(compiled(text), spark, tmp_path / "ck", partitions=1, variables=variables)
+    known = translated(error.value)
+    assert known is not None
+    assert (known.code, known.message[:50]) == ("VSC920", "the sink of 's' (line 3): the row of id = 7: k = '")
+    assert "cannot name a folder" in known.message

@@ -202,6 +202,7 @@ def test_values(type: str, value: object, options: dict[str, Any], expected: obj
         ("date", 1.5, {}),
         ("timestamp", 10**18, {"times": "microseconds"}),
         ("timestamp", 1.5, {"times": "microseconds"}),
+        ("binary", 1e39, {}),
     ],
 )
 def test_what_does_not_fit_exactly_is_a_bad_row(type: str, value: object, options: dict[str, Any]) -> None:
@@ -226,6 +227,10 @@ def test_what_does_not_fit_exactly_is_a_bad_row(type: str, value: object, option
          datetime(1970, 1, 1, 0, 0, 0, 1, UTC)),
         ("timestamp", 1000, {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"},
          datetime(1970, 1, 1, 0, 0, 1, 0, UTC)),
+        ("date", 20514, {"type": "int32", "name": "io.debezium.time.Date"}, date(2026, 3, 2)),
+        ("date", 20514, {"type": "int32"}, date(2026, 3, 2)),
+        ("timestamp", 20514, {"type": "int32", "name": "io.debezium.time.Date"}, datetime(2026, 3, 2, tzinfo=UTC)),
+        ("int", 2026, {"type": "int32", "name": "io.debezium.time.Year"}, 2026),
         (
             "array<decimal(10,2)>", [encoded(15)],
             {"type": "array", "items": {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal",
@@ -240,6 +245,19 @@ def test_the_schema_says_how_values_are_written(
     options: dict[str, Any] = {"decimals": "text" if "bytes" in str(of_field) else "base64", "times": "seconds"}
     [found] = read(f"id bigint; v {type}", with_schema(value, **of_field), **options)
     assert found["v"] == expected
+
+
+@pytest.mark.parametrize(
+    ("type", "name"),
+    [
+        ("date", "io.debezium.time.Time"), ("date", "io.debezium.time.Year"), ("date", "io.debezium.time.Timestamp"),
+        ("timestamp", "io.debezium.time.MicroTime"), ("timestamp", "io.debezium.time.Year"),
+        ("timestamp", "io.debezium.time.MicroDuration"), ("timestamp", "org.apache.kafka.connect.data.Time"),
+    ],
+)  # fmt: skip
+def test_numbers_of_which_the_schema_says_that_they_are_no_such_times_are_bad_rows(type: str, name: str) -> None:
+    [found] = read(f"id bigint; v {type}", with_schema(2026, type="int64", name=name), times="milliseconds")
+    assert found["problem"] == f"column 'v' ({type}) cannot hold '2026'"
 
 
 def test_a_schema_may_change_from_event_to_event() -> None:
