@@ -122,9 +122,7 @@ class Outcomes:
         number = last.value if isinstance(last, Known) and isinstance(last.value, int | float | Decimal) else None
         if function in ("divide", "modulo", "try_divide") and number == 0:
             return Always.NULL if function == "try_divide" else Always.FAILS
-        if function == "element" and isinstance(args[0].type, ArrayType) and number is not None and number < 0:
-            return Always.FAILS
-        if function == "element_at" and isinstance(args[0].type, ArrayType) and number == 0:
+        if function in ("element", "element_at") and isinstance(number, int) and _is_no_element(call, number):
             return Always.FAILS
         if function == "slice" and _is_no_part(*outcomes[1:]):
             return Always.FAILS
@@ -138,6 +136,17 @@ def _literal(value: Value, type: DataType) -> Outcome:
         return Known(Decimal(str(value)))
     is_plain = type in (BOOLEAN, DOUBLE, FLOAT, TINYINT, SMALLINT, INT, BIGINT) or isinstance(value, str)
     return Known(value) if is_plain and value is not None else None
+
+
+def _is_no_element(call: Call, index: int) -> bool:
+    """Whether an array, or this one if it is written out, has no such element."""
+    array = call.args[0]
+    if not isinstance(array.type, ArrayType):
+        return False
+    count = len(array.args) if isinstance(array, Call) and array.function == "array" else None
+    if call.function == "element":
+        return index < 0 or (count is not None and index >= count)
+    return index == 0 or (count is not None and abs(index) > count)
 
 
 def _is_no_part(start: Outcome, length: Outcome) -> bool:

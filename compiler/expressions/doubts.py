@@ -14,12 +14,13 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.date_patterns import pattern_finding
 from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.expressions.constants import BITS, Always, Constant, Known, Outcomes
+from vsc.compiler.expressions.ranges import comparison, given
 from vsc.compiler.source import Span
 from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.types import ArrayType
-from vsc.plan.words import article
+from vsc.plan.words import article, counted
 
-__all__ = ["Doubts"]
+__all__ = ["Doubts", "null_condition"]
 
 _NEVER = "a comparison with null is never true"
 _DATED = ("date_format", "from_unixtime", "to_date", "to_timestamp", "try_to_timestamp")
@@ -60,10 +61,14 @@ class Doubts:
                 yield Finding("VSC331", second.span, "nothing is equal to this null", (), help)
             case _:
                 pass
+        for part in _conditions(expr):
+            if part in nulls and isinstance(part, syntax.Literal):
+                yield null_condition(part)
         yield from self._failing(expr, plan, inside)
         if self._outcomes.of(plan) is Always.NULL and not isinstance(plan, Literal):
             yield from self._null(expr, plan, nulls)
         yield from self._same(expr, plan)
+        yield from self._unequal(expr, inside)
         yield from _pattern(expr)
 
     def _failing(
@@ -125,6 +130,28 @@ class Doubts:
             if isinstance(value, int | float | Decimal) and not -limit <= value < limit:
                 message = f"{article(inner.type)} is never that {'large' if value > 0 else 'small'}"
                 yield Finding("VSC334", expr.span, message, (), "correct the value, or the type of the column")
+        for call, other, op in ((left, right, plan.function), (right, left, _FLIPPED[plan.function])):
+            constant = self._outcomes.of(other)
+            always = comparison(call, op, constant.value) if isinstance(constant, Known) else None
+            if always is not None:
+                message = f"{given(call)}: this is {'always' if always else 'never'} true"
+                yield Finding("VSC334", expr.span, message, (), "correct the value")
+
+    def _unequal(self, expr: syntax.Expression, inside: Sequence[tuple[syntax.Expression, Expr]]) -> Iterator[Finding]:
+        """Values that what they are compared with, in a list or a `case`, never has."""
+        match expr:
+            case syntax.In(arg=arg, options=values):
+                pass
+            case syntax.Case(operand=arg, branches=branches) if arg is not None:
+                values = tuple(branch.condition for branch in branches)
+            case _:
+                return
+        plans = {id(part): found for part, found in inside}
+        for value in values:
+            constant = self._outcomes.of(plans[id(value)])
+            if isinstance(constant, Known) and comparison(plans[id(arg)], "eq", constant.value) is False:
+                message = f"{given(plans[id(arg)])}: it is never equal to this"
+                yield Finding("VSC334", value.span, message, (), "correct the value")
 
     def _empty(self, conditions: Sequence[Expr]) -> bool:
         """Whether no value meets all of `conditions`."""
@@ -170,6 +197,24 @@ def _pattern(expr: syntax.Expression) -> Iterator[Finding]:
                 yield Finding("VSC335", pattern.span, message, (), r"write `'\.'` for the character")
 
 
+def null_condition(expr: syntax.Expression) -> Finding:
+    """That a condition is null."""
+    return Finding("VSC332", expr.span, "a condition that is null is never true", (), "write a comparison")
+
+
+def _conditions(expr: syntax.Expression) -> Sequence[syntax.Expression]:
+    """The parts of an expression that are conditions."""
+    match expr:
+        case syntax.Chain(first=first, rest=rest) if rest[0].op in ("and", "or"):
+            return first, *(link.operand for link in rest)
+        case syntax.Case(operand=None, branches=branches):
+            return tuple(branch.condition for branch in branches)
+        case syntax.FunctionCall(name=name, args=(first, *_)) if name.text == "if":
+            return (first,)
+        case _:
+            return ()
+
+
 def _kind(value: Constant) -> type:
     """What `value` can be compared with."""
     return type(value) if isinstance(value, str | datetime) else float
@@ -203,6 +248,9 @@ def _failure(expr: syntax.Expression, part: Expr, spans: Mapping[int, Span]) -> 
         case Call("slice"):
             help = "1 is the first element, -1 the last; the length is at least 0"
             return Finding("VSC333", expr.span, "no array has this part: this always fails", (), help)
+        case Call("element" | "element_at", (Call("array", elements), _)):
+            message = f"the array has {counted(len(elements), 'element')}, and not this one: this always fails"
+            return Finding("VSC333", expr.span, message, (), "`[0]` is its first element")
         case Call("element" | "element_at", args) if isinstance(args[0].type, ArrayType):
             help = "`[0]` is the first element, `element_at(x, -1)` the last"
             return Finding("VSC333", expr.span, "no array has this element: this always fails", (), help)
