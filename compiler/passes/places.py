@@ -25,7 +25,8 @@ __all__ = ["check_places"]
 
 @record
 class _Location:
-    """Where a connector reads or writes: `within` names the system, `path` the place in it, which `span` writes.
+    """Where a connector reads or writes: `within` is the kind of the system and its names, of which one is enough to
+    reach it, `path` the place in it, which `span` writes.
 
     `file` is what a file there is called, if the place is a folder.
     """
@@ -37,8 +38,11 @@ class _Location:
 
     def holds(self, other: _Location) -> bool:
         """Whether what is at `other` is here, too. The path may be a glob."""
-        if self.within != other.within or not self.file:
-            return (self.within, self.path) == (other.within, other.path)
+        (kind, *names), (other_kind, *others) = self.within, other.within
+        if kind != other_kind or (names != others and set(names).isdisjoint(others)):
+            return False
+        if not self.file:
+            return self.path == other.path
         pattern, written = self.path.split("/"), f"{other.path}/{other.file}".split("/")
         return len(pattern) <= len(written) and all(map(fnmatchcase, written, pattern))
 
