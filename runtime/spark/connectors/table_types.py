@@ -15,6 +15,8 @@ from vsc.plan.types import STRING, TIMESTAMP, ArrayType, DataType, DecimalType, 
 __all__ = ["INTEGER_DIGITS", "columns_by_name", "fits", "gives", "holds", "misfits"]
 
 _WIDTHS = ("tinyint", "smallint", "int", "bigint"), ("float", "double")
+_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark notes of a column of texts that it is a ``char`` or a ``varchar``."""
 INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 """The most decimal digits of each integer type, by its name."""
 
@@ -83,6 +85,8 @@ def misfits(
         there = known.get(name.lower())
         if there is None:
             yield f"it has no column '{name}' ({type})"
+        elif written and (length := there.metadata.get(_LENGTH)) is not None:
+            yield f"its column '{there.name}' is {length}, which does not hold every text"
         elif not is_right(type, there.dataType):
             found = there.dataType.simpleString()
             yield f"its column '{there.name}' is {found}, " + (

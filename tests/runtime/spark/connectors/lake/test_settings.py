@@ -101,6 +101,14 @@ def test_what_keeps_columns_from_being_written() -> None:
     assert list(misfits(columns, table, written=False)) == ["it has no column 'more' (string)"]
 
 
+def test_a_text_of_any_length_is_not_written_into_a_char_or_varchar() -> None:
+    noted = {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}
+    table = spark.StructType([spark.StructField("k", spark.StringType(), True, noted)])
+    problem = "its column 'k' is varchar(3), which does not hold every text"
+    assert list(misfits({"k": STRING}, table, written=True)) == [problem]
+    assert list(misfits({"k": STRING}, table, written=False)) == []
+
+
 def test_names_of_tables() -> None:
     assert identifier("a", "x") == "`a`"
     assert identifier("cat.my db.`odd.name`", "x") == "`cat`.`my db`.`odd.name`"
