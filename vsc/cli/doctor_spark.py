@@ -61,6 +61,8 @@ def checks_on_spark(
     if checkpoint is not None and plan is not None and fresh is None:
         check, fresh = asked("checkpoint", partial(_opened, spark, plan, checkpoint))
         yield check
+    if checkpoint is not None and plan is not None and fresh is False:
+        yield from _scale(spark, plan, checkpoint)
     if checkpoint is not None:
         yield tried("storage", partial(_storage, spark, checkpoint, CheckpointError, "the checkpoint"))
     if resolved is not None:
@@ -116,6 +118,22 @@ def _opened(spark: Any, plan: Plan, path: str) -> tuple[str, bool]:
 
     fresh = Checkpoint.open(spark, path, plan, None).fresh
     return found_text(path, fresh), fresh
+
+
+def _scale(spark: Any, plan: Plan, path: str) -> Iterator[Check]:
+    """Whether the state asks for more partitions, by what the newest epochs have said of it."""
+    from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
+    from vsc.runtime.spark.report.scale import Scale
+
+    def scaled() -> tuple[str, Scale]:
+        opened = Checkpoint.open(spark, path, plan, None)
+        cores, stages = spark.sparkContext.defaultParallelism, len(plan.stages) - 1
+        found = Scale.of(opened.reports(), opened.partitions, stages, cores)
+        return str(found), found
+
+    if len(plan.stages) > 1:
+        check, found = asked("partitions", scaled)
+        yield check if found is None else Check(check.name, check.found, found.advice, fails=False)
 
 
 def _storage(spark: Any, folder: str, error: type[VscRuntimeError], what: str) -> str:
