@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.runtime.spark.support import compiled
+from vsc.cli.store_key import read_key
 from vsc.plan.nodes import Connector
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.checkpoint.identity import REPLACED
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.query.failures import explained
+from vsc.runtime.spark.upgrade import purge as purging
+from vsc.runtime.spark.upgrade.purge import Purge
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -183,3 +188,36 @@ def test_a_refusal_is_told_as_one(spark: SparkSession, store: ObjectStore, name:
     assert isinstance(error, SinkError)
     assert error.message.startswith(f"the object store refuses, or does not answer: {name}")
     assert "the store is gone" in error.message
+
+
+def test_a_purge_that_the_store_has_cut_short_is_finished(
+    spark: SparkSession, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = filled(store)
+    run(spark, bucket)
+    lake = f"s3a://{bucket}"
+    job = Purge(f"{lake}/ck", ("prices",), ("b",), read_key, {"lake": lake})
+    with monkeypatch.context() as patch:
+        patch.setattr(purging, "finish", lambda files: None)
+        purging.purge(job, spark, lambda text: None)
+    files = Files(spark, f"{lake}/ck")
+    cuts = 0
+    for changes in (3, 25, 50):  # while the old checkpoint is removed, while the new one is moved
+        store.go_after(changes)
+        try:
+            purging.finish(files)
+        except Exception as error:
+            assert re.search(GONE, str(error))
+            cuts += 1
+        store.come_back()
+    assert cuts > 1
+    said: list[str] = []
+    if files.exists(REPLACED):
+        purging.purge(job, spark, said.append)
+    store.client.put_object(
+        Bucket=bucket, Key="in/orders/9.json", Body='{"id": 90, "item": "a", "pieces": 1, "at": 2}\n'
+        '{"id": 91, "item": "b", "pieces": 1, "at": 2}\n'
+    )  # fmt: skip
+    run(spark, bucket)
+    assert len(rows(store, bucket, "priced")) == 2 * EPOCHS + 1  # no price is known for b
+    assert max(row["orders"] for row in rows(store, bucket, "sums") if row["item"] == "a") == EPOCHS + 1
