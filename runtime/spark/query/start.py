@@ -31,6 +31,7 @@ from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.claim import Claim, claim, released_after
 from vsc.runtime.spark.checkpoint.lineage import Forerunner
 from vsc.runtime.spark.checkpoint.relocation import follow_logs, follow_schemas
+from vsc.runtime.spark.checkpoint.replacing import MAKING
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka.client import KafkaGroups
@@ -278,6 +279,7 @@ def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to
         _log.warning("the topology has changed, from now on: %s", in_words(change))
     opened.forget_written(_begun(plan, opened.changes or ()))
     opened.take(plan)
+    opened.files.delete(MAKING)  # of a purge that was interrupted before it changed anything
     follow_schemas(opened.files)
     follow_logs(opened.files)
     wrote = {name: report.epoch for report in opened.reports() for name, rows in report.written.items() if rows}

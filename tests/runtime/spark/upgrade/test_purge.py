@@ -174,6 +174,9 @@ def test_what_cannot_be_purged_is_refused_and_nothing_is_changed(spark: SparkSes
         purge(job(tmp_path), spark, lambda text: None)
     held.release()
     assert tree(tmp_path / "ck") == before
+    (tmp_path / "ck/vsc/purge/vsc").mkdir(parents=True)  # one that was killed before it was decided
+    run(spark, tmp_path)
+    assert not (tmp_path / "ck/vsc/purge").exists()
     purge(job(tmp_path), spark, lambda text: None)
     with pytest.raises(CheckpointError, match="has not committed an epoch yet"):
         purge(job(tmp_path), spark, lambda text: None)
