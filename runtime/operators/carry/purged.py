@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vsc.plan.nodes import Column, Node, Plan, Subscribe
+from vsc.plan.nodes import Column, Plan, Subscribe
+from vsc.plan.order import ordered
 from vsc.plan.types import DataType
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.views.catalog import stores_of
@@ -93,7 +94,7 @@ def unbounded(plan: Plan, store: StoreInfo) -> tuple[Column, ...]:
 def computed_from(plan: Plan, left_out: Purged) -> list[str]:
     """The stores that keep, under keys of their own, what was computed from rows that are left out."""
     reached = left_out.nodes(plan)
-    for node in _in_order(plan):
+    for node in ordered(plan):
         if reached.intersection(node.inputs):
             reached.add(node.name)
     return sorted({s.name for s in stores_of(plan) if s.node in reached and not left_out.touches(*_place(s))})
@@ -125,13 +126,3 @@ def _check_unbounded(plan: Plan, store: StoreInfo, key: Mapping[str, Any]) -> No
             f"{given} is a bound of the windows of '{store.name}', whose rows are purged by key",
             f"leave out {' and '.join(bounds)}: all windows of the key go",
         )
-
-
-def _in_order(plan: Plan) -> Iterator[Node]:
-    """The nodes, inputs before their readers."""
-    seen: set[str] = set()
-    for stage in plan.stages:
-        for name in stage.nodes:
-            if name not in seen:
-                seen.add(name)
-                yield plan.node(name)
