@@ -18,6 +18,7 @@ from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.checkpoint.identity import REPLACED
+from vsc.runtime.spark.checkpoint.replacing import finish
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.query.failures import explained
 from vsc.runtime.spark.upgrade import purge as purging
@@ -205,7 +206,7 @@ def test_a_purge_that_the_store_has_cut_short_is_finished(
     for changes in (3, 25, 50):  # while the old checkpoint is removed, while the new one is moved
         store.go_after(changes)
         try:
-            purging.finish(files)
+            finish(files)
         except Exception as error:
             assert re.search(GONE, str(error))
             cuts += 1
