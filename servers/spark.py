@@ -70,7 +70,7 @@ class SparkCluster:
         self.wait(lambda state: self._alive(state) == self._wanted)
 
     def start_master(self) -> None:
-        """Starts the master, on the same ports each time."""
+        """Starts the master, on the same ports each time; it knows again what ran on it."""
         self._master = self._run("master", [_MASTER, "--port", str(self._port), "--webui-port", str(self._web)])
 
     def start_worker(self, number: int) -> None:
@@ -87,11 +87,19 @@ class SparkCluster:
         """Ends a worker and its executors with ``kill -9``, as a machine that is gone."""
         _kill(self._workers.pop(number))
 
+    def executors(self, number: int) -> list[psutil.Process]:
+        """The executors of a worker."""
+        children = psutil.Process(self._workers[number].pid).children(recursive=True)
+        return [c for c in children if c.name() == "java" and "CoarseGrainedExecutorBackend" in " ".join(c.cmdline())]
+
     def kill_executor(self, number: int) -> None:
         """Ends the executors of a worker with ``kill -9``; the worker starts others."""
-        for process in psutil.Process(self._workers[number].pid).children(recursive=True):
-            if process.name() == "java" and "CoarseGrainedExecutorBackend" in " ".join(process.cmdline()):
-                process.kill()
+        for process in self.executors(number):
+            process.kill()
+
+    def decommission_worker(self, number: int) -> None:
+        """Tells a worker to leave, as the notice before a spot instance goes does."""
+        self._workers[number].send_signal(signal.SIGPWR)
 
     def kill_master(self) -> None:
         """Ends the master with ``kill -9``."""
@@ -142,6 +150,8 @@ class SparkCluster:
         local.mkdir(parents=True, exist_ok=True)
         env = {**os.environ, "SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_DIRS": str(local)}
         env |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+        recovery = {"recoveryMode": "FILESYSTEM", "recoveryDirectory": self._folder / "recovery"}
+        env["SPARK_MASTER_OPTS"] = " ".join(f"-Dspark.deploy.{option}={value}" for option, value in recovery.items())
         env["JDK_JAVA_OPTIONS"] = env.get("SPARK_SUBMIT_OPTS", "")  # for the JVMs of executors, too
         env.pop("PYTHONPATH", None)  # the executors' is what the driver ships
         if self._programs is not None:

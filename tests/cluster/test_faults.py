@@ -1,0 +1,107 @@
+"""What a cluster does to a run beside killing its executors: tasks that run twice, a master that dies, executors that
+come and go. The results stay exact.
+
+``VSC_CLUSTER_FAULTS`` names those to try: ``all`` (`make thorough-long`), or a few; the gate tries one.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from servers.spark import SparkCluster
+from tests.cluster.test_cluster import base, command, environment, expected, topology, written
+
+__all__ = ["base", "topology"]  # fixtures
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
+
+SPECULATING = {
+    "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.multiplier": "1.2",
+    "spark.speculation.quantile": "0.3", "spark.speculation.minTaskRuntime": "100ms",
+}  # fmt: skip
+COMING_AND_GOING = {
+    "spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.minExecutors": "1", "spark.dynamicAllocation.executorIdleTimeout": "1s",
+    "spark.dynamicAllocation.shuffleTracking.timeout": "1s",
+}  # fmt: skip
+DECOMMISSIONING = {"spark.decommission.enabled": "true", "spark.storage.decommission.enabled": "true"}
+SECONDS_STILL = 8
+ASKED = os.environ.get("VSC_CLUSTER_FAULTS", "speculation")
+
+
+def speculation(cluster: SparkCluster) -> None:
+    """The executors of a worker stand still for a while, so that their tasks are started elsewhere, too."""
+    still = cluster.executors(1)
+    for process in still:
+        process.suspend()
+    time.sleep(SECONDS_STILL)
+    for process in still:
+        process.resume()
+
+
+def master(cluster: SparkCluster) -> None:
+    """The master dies, and comes back without knowing anything."""
+    cluster.kill_master()
+    time.sleep(2)
+    cluster.start_master()
+
+
+def decommissioning(cluster: SparkCluster) -> None:
+    """A worker leaves, another one comes."""
+    cluster.decommission_worker(1)
+    cluster.start_worker(2)
+
+
+def allocation(cluster: SparkCluster) -> None:
+    """What happens, Spark does by itself."""
+
+
+FAULTS: dict[str, tuple[Callable[[SparkCluster], None], dict[str, str], str]] = {
+    "speculation": (speculation, SPECULATING, '"Speculative":true'),
+    "master": (master, {}, "SparkListenerApplicationEnd"),
+    "decommissioning": (decommissioning, DECOMMISSIONING, "SparkListenerExecutorRemoved"),
+    "allocation": (allocation, COMING_AND_GOING, "SparkListenerExecutorRemoved"),
+}
+"""What is done once the first epoch is written, the settings, and what Spark's log of events has to have in the end."""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
+    """A master and two workers."""
+    found = SparkCluster(tmp_path / "cluster")
+    try:
+        found.start()
+        yield found
+    finally:
+        found.stop()
+
+
+@pytest.mark.parametrize("fault", FAULTS if ASKED == "all" else ASKED.split(","))
+def test_the_results_stay_exact(fault: str, cluster: SparkCluster, topology: Path, base: Path, tmp_path: Path) -> None:
+    happens, settings, seen = FAULTS[fault]
+    log = tmp_path / "log"
+    log.mkdir()
+    settings |= {
+        "spark.eventLog.enabled": "true", "spark.eventLog.dir": log.as_uri(), "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
+    }  # fmt: skip
+    words = command(cluster, topology, base, tmp_path / "out", tmp_path / "ck")
+    words += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    said, happening = [], threading.Thread(target=happens, args=(cluster,))
+    with subprocess.Popen(words, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            said.append(line)
+            if happening.ident is None and '"event": "batch"' in line:
+                happening.start()
+    assert process.returncode == 0, "".join(said)
+    happening.join()
+    assert any(seen in path.read_text() for path in log.iterdir())
+    assert written(tmp_path / "out") == expected()
