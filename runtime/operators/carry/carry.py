@@ -100,7 +100,7 @@ class Carry:
                     one = move.moving.counted(meta, key[at : at + 1], key[at + 1 :], value)
                     sums = told.counts.get((home, to))
                     told.counts[home, to] = one if sums is None else tuple(map(sum, zip(sums, one, strict=True)))
-            if self.purged.touches(stage, move.root):
+            if self.purged.touches(stage, move.root) and not (partition and move.was.replicated):
                 told.purged[move.was.name] = sum(1 for row in self._found(move, kv) if self._is_purged(move, *row[:2]))
         for store in self._dropped:
             held = open_view(self.old, store, kv).held if store.stage == stage else 0

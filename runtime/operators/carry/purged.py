@@ -4,7 +4,7 @@ A key of a table is also that of its node's other stores (groups, windows, rows 
 behind the foreign key in the subscriptions of a join of which the table is the left side. Bytes of keys begin with
 those of their leading columns, and only with those (`vsc.runtime.state.keys`).
 
-Not for what was computed from such a row and is kept under another key: `computed_from` names it.
+Not for what other nodes have computed from such rows and keep: `computed_from` names it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vsc.plan.nodes import Column, Plan, Subscribe
+from vsc.plan.nodes import Column, Filter, Map, Plan, Subscribe, TableTableJoin
 from vsc.plan.order import ordered
 from vsc.plan.types import DataType
 from vsc.runtime.errors import ConfigurationError
@@ -92,7 +92,7 @@ def unbounded(plan: Plan, store: StoreInfo) -> tuple[Column, ...]:
 
 
 def computed_from(plan: Plan, left_out: Purged) -> list[str]:
-    """The stores that keep, under keys of their own, what was computed from rows that are left out."""
+    """The stores, not purged themselves, that keep what was computed from rows that are left out."""
     reached = left_out.nodes(plan)
     for node in ordered(plan):
         if reached.intersection(node.inputs):
@@ -113,8 +113,17 @@ def _subscribed(plan: Plan, store: StoreInfo) -> Iterator[StoreInfo]:
     """The stores in which rows of a table that is the left side of foreign-key joins travel."""
     for one in stores_of(plan) if store.is_table else ():
         senders = map(plan.node, plan.node(one.node).inputs) if one.kind == "subscriptions" else ()
-        if any(isinstance(sender.operation, Subscribe) and store.node in sender.inputs for sender in senders):
+        tables = (name for sender in senders if isinstance(sender.operation, Subscribe) for name in sender.inputs)
+        if any(_passes_on(plan, name, store.node) for name in tables):
             yield one
+
+
+def _passes_on(plan: Plan, name: str, table: str) -> bool:
+    """Whether the rows of node `name` are those of `table`, or are computed from them under the same key and not stored
+    in between."""
+    node = plan.node(name)
+    passing = node.store is None and isinstance(node.operation, Filter | Map | TableTableJoin)
+    return name == table or (passing and any(_passes_on(plan, above, table) for above in node.inputs))
 
 
 def _check_unbounded(plan: Plan, store: StoreInfo, key: Mapping[str, Any]) -> None:

@@ -51,13 +51,14 @@ from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.state.control import DRAIN, START, WAKE
 
-__all__ = ["Checkpoint", "checked_identity"]
+__all__ = ["SPARK_NAMES", "Checkpoint", "checked_identity"]
 
 KEPT_EPOCHS = 100
 _FIRST = "0-start.txt"
 _EPOCHS, _INPUTS, _BACK = "vsc/epochs", "vsc/inputs", "vsc/back"
 _log = logging.getLogger(__name__)
-_SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
+SPARK_NAMES = frozenset({"offsets", "commits", "sources", "state", "metadata"})
+"""What Spark makes in a checkpoint."""
 
 
 class _Sink(Protocol):
@@ -99,6 +100,15 @@ class Checkpoint:
             return cls(files, uuid.uuid4().hex, partitions or 4, True)
         former = identity.format < FORMAT
         return cls(files, identity.id, identity.partitions, False, changes, identity.ancestors, former, identity.clock)
+
+    def check_same(self) -> None:
+        """CheckpointError if it is not what was opened any more, as keys were purged. The caller has claimed it."""
+        check_finished(self.files)
+        if not self.fresh and read_identity(self.files).id != self.id:
+            raise CheckpointError(
+                f"the checkpoint {self.files.root} was replaced while this run began: keys were purged from it",
+                "repeat the command",
+            )
 
     def create(self, plan: Plan) -> None:
         """Writes a fresh checkpoint: from now on it is for `plan` alone. CheckpointError if the folder is unusable.
@@ -265,7 +275,7 @@ def checked_identity(
         if found and files.exists(PLAN):
             raise CheckpointError(f"{files.root.rstrip('/')}/{IDENTITY} is missing", RESTORE)
         if found:
-            kind = "a checkpoint of another Spark query" if _SPARK_NAMES & set(found) else f"not empty ({found[0]})"
+            kind = "a checkpoint of another Spark query" if SPARK_NAMES & set(found) else f"not empty ({found[0]})"
             raise CheckpointError(f"the checkpoint folder {path} is {kind}", "give a separate folder")
         return None, None
     identity = read_identity(files)

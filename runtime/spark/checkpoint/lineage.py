@@ -81,13 +81,15 @@ def check_alone(files: ReadableFiles, id: str, opened: Callable[[str], ReadableF
     origin = origin_of(files)
     if origin is None:
         return
-    other, passed = None, None
+    other, passed, replaced = None, None, False
     with contextlib.suppress(Py4JError, OSError):
         old = opened(origin.path)
         other = read_checksummed(old, SUCCESSOR) if old.exists(SUCCESSOR) else None
     with contextlib.suppress(Py4JError, OSError, CheckpointError):  # it may be half deleted
-        if other is None and old.exists(IDENTITY) and read_identity(old).id == origin.id:
-            passed = _written_after(old, origin.epoch)
+        if other is None and old.exists(IDENTITY):
+            now = read_identity(old)
+            passed = _written_after(old, origin.epoch) if now.id == origin.id else None
+            replaced = now.id != id and origin.id in now.ancestors
     if other is not None and other.get("id") != id:
         raise CheckpointError(
             f"the checkpoint {origin.path} was upgraded to {other.get('path')} as well, which has written to its sinks "
@@ -98,6 +100,11 @@ def check_alone(files: ReadableFiles, id: str, opened: Callable[[str], ReadableF
         raise CheckpointError(
             f"the checkpoint {origin.path} has gone on to epoch {passed}, which may have written to its sinks; "
             f"{files.root} was made of it as epoch {origin.epoch} had left it, and would write those results again",
+            f"repeat `vsc upgrade` with --from {origin.path} and a new folder, and run that one",
+        )
+    if replaced:
+        raise CheckpointError(
+            f"keys were purged from the checkpoint {origin.path} after {files.root} was made of it with them",
             f"repeat `vsc upgrade` with --from {origin.path} and a new folder, and run that one",
         )
 

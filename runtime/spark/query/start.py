@@ -205,6 +205,7 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
         _prepare(sinks)
     held = claim(spark, opened.files)
     try:
+        opened.check_same()
         ship(spark)
         shared = shared_by(spark, what.resolved, opened.files.root, default_is_local(spark))
         executors = Executors(spark, shared, packages_of(plan), job.local_folder)

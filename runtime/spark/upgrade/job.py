@@ -27,6 +27,7 @@ from vsc.runtime.spark.upgrade.successor import check_space, make_successor
 
 __all__ = ["upgrade"]
 
+_SPACE = "free some space there: about twice the state is needed; or give --checkpoint a folder on another disk"
 _MADE = ("sources", "vsc/control", "vsc/sources", "vsc/inputs", "vsc/epochs", SEEDING, "vsc/plan.json")
 """What a killed upgrade may have left, beside its origin."""
 
@@ -60,7 +61,7 @@ def upgrade(prepared: PreparedUpgrade, spark: SparkSession, tell: Callable[[str]
             if node.name not in names or node.name in placed:
                 connector_of(node.source.connector.kind).look(spark, node, Options.of_source(node))
         whole = State(state, carry)
-        check_space(whole.size, new)
+        check_space(whole.size, new, _SPACE)
         whole.look()
         for one in going_on:
             tell(str(one))

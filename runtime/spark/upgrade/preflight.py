@@ -21,7 +21,7 @@ from vsc.runtime.spark.base.folders import unwritable
 from vsc.runtime.spark.base.hadoop import Files, default_is_local
 from vsc.runtime.spark.base.paths import is_local, local_path
 from vsc.runtime.spark.checkpoint.claim import check_unclaimed
-from vsc.runtime.spark.checkpoint.identity import IDENTITY, Identity, read_identity
+from vsc.runtime.spark.checkpoint.identity import IDENTITY, Identity, check_whole, read_identity
 from vsc.runtime.spark.checkpoint.lineage import ORIGIN, check_current, check_finished
 from vsc.runtime.spark.query.preflight import check
 from vsc.runtime.spark.upgrade.decisions import check_decided, check_placed, settled_positions
@@ -119,6 +119,7 @@ def check_unchanged(old: ReadableFiles, was: Identity) -> None:
 
 def check_target(new: ReadableFiles) -> None:
     """CheckpointError for a folder in which a new checkpoint cannot be made. An unfinished upgrade is redone."""
+    check_whole(new)
     if new.exists(IDENTITY):
         raise CheckpointError(
             f"{new.root} is a checkpoint already",
@@ -179,11 +180,15 @@ def check_ended(old: ReadableFiles) -> None:
     """Refuses a checkpoint without an epoch, or with one that was begun and has not ended."""
     planned, done = epochs_in(old, "offsets"), epochs_in(old, "commits")
     if not done:
+        seeded = any(name.startswith("seed-") for name in old.names("vsc/control"))
         raise CheckpointError(
-            f"the query of {old.root} has not committed an epoch yet", "nothing is lost with a new checkpoint"
+            f"the query of {old.root} has not committed an epoch yet",
+            "run it once, so that it takes up its state; then repeat this command"
+            if seeded
+            else "nothing is lost with a new checkpoint",
         )
     if max(planned, default=-1) > max(done) or epochs_in(old, "vsc/back"):
         raise UpgradeError(
             f"the checkpoint {old.root} has an epoch that was begun and has not ended: its rows may be in the sinks",
-            "run the old topology once more until it has ended, then upgrade",
+            "run its topology once more until it has ended, then repeat this command",
         )

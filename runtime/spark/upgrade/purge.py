@@ -32,7 +32,7 @@ from vsc.runtime.spark.base.checksummed import LocalFiles, ReadableFiles
 from vsc.runtime.spark.base.folders import is_hidden
 from vsc.runtime.spark.base.hadoop import Files, default_is_local
 from vsc.runtime.spark.base.paths import is_local, local_path
-from vsc.runtime.spark.checkpoint.claim import check_unclaimed, claim
+from vsc.runtime.spark.checkpoint.claim import Claim, check_unclaimed, claim
 from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 from vsc.runtime.spark.checkpoint.identity import REPLACED, Identity, read_identity
 from vsc.runtime.spark.checkpoint.lineage import ORIGIN, Forerunner, check_current, check_finished
@@ -85,11 +85,14 @@ def purge(job: Purge, spark: SparkSession, tell: Callable[[str], None]) -> None:
     files = Files(spark, job.checkpoint)
     if not files.exists(REPLACED):
         read_identity(files)  # only a checkpoint is claimed
+    elif job.dry_run:
+        tell("a purge was interrupted: without --dry-run, this finishes it")
+        return
     held = claim(spark, files)
     try:
-        earlier = finish(files)
+        earlier = finish(files, held.check)
         if earlier is None:
-            _purge(job, spark, files, tell)
+            _purge(job, spark, files, held, tell)
         elif earlier == job.fingerprint:
             tell("an interrupted purge of these keys is finished")
         else:
@@ -119,8 +122,8 @@ def _key(job: Purge, plan: Plan, store: StoreInfo, text: str) -> Mapping[str, An
     return job.read_key(store if text.lstrip().startswith("{") else replace(store, key=unbounded(plan, store)), text)
 
 
-def _purge(job: Purge, spark: SparkSession, files: Files, tell: Callable[[str], None]) -> None:
-    """Makes the new checkpoint, and has it take the place of the old one. The caller has claimed the folder."""
+def _purge(job: Purge, spark: SparkSession, files: Files, held: Claim, tell: Callable[[str], None]) -> None:
+    """Makes the new checkpoint, and has it take the place of the old one, on which the caller has the claim."""
     identity, plan, left_out, resolved = _checked(job, files, default_is_local(spark))
     forerunner = Forerunner(spark, files, identity.id)
     forerunner.check()
@@ -128,21 +131,27 @@ def _purge(job: Purge, spark: SparkSession, files: Files, tell: Callable[[str], 
     follow_logs(files)
     state = EpochState.open(spark, job.checkpoint)
     whole = _looked(state, identity, left_out, tell)
-    names = {node.name: node.name for node in plan.sources}
-    found = positions(plan, resolved, names, SparkLogs(files).offsets(state.epoch), {})
+    found = _positions(plan, resolved, SparkLogs(files).offsets(state.epoch))
+    for one in found:
+        if one.connector.restarts is not None:
+            tell(str(one))
     taken = [_taken(one, files, left_out, plan) for one in found if one.keeps]
     if job.dry_run:
         return
     new = Files(spark, files.path(MAKING))
-    check_space(whole.size, new)
+    check_space(whole.size, new, "free some space there: the state is written once more beside the old one")
     new.delete("")
-    if forerunner.may_go_on is not None:
-        new.write(ORIGIN, forerunner.may_go_on.dump())
+    origin = forerunner.may_go_on
+    if origin is not None:
+        new.write(ORIGIN, origin.dump())
     write_same_positions(found, files, new)
     id_, carried = make_successor(state, identity, new, plan, None, found, whole, tell)
     _check_gone(state, new, whole.carry)
+    held.check()
+    if SparkLogs(files).newest != state.epoch:
+        raise CheckpointError(f"the checkpoint {files.root} has gone on meanwhile", "stop its query, then repeat this")
     decide(files, id_, job.fingerprint, [folder for folder in taken if folder is not None])
-    finish(files)
+    finish(files, held.check)
     tell(f"the checkpoint {files.root} was written again without them ({carried})")
 
 
@@ -160,8 +169,18 @@ def _looked(state: EpochState, identity: Identity, left_out: Purged, tell: Calla
         tell(f"store {name}: {counted(count, 'row')} of these keys")
     others = computed_from(plan, left_out)
     if others:
-        tell(f"kept under other keys, computed from such rows too: {', '.join(others)}")
+        tell(f"not purged, and computed from such rows: {', '.join(others)}")
     return whole
+
+
+def _positions(plan: Plan, resolved: Plan, offsets: list[str]) -> list[Position]:
+    """Where the sources go on: where they were."""
+    try:
+        return positions(plan, resolved, {node.name: node.name for node in plan.sources}, offsets, {})
+    except UpgradeError as error:
+        raise UpgradeError(
+            error.message, "keys cannot be purged from this checkpoint; a new one begins with what its sources have now"
+        ) from error
 
 
 def _taken(one: Position, files: Files, left_out: Purged, plan: Plan) -> str | None:

@@ -62,11 +62,11 @@ def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_
     new.keep_pace(_BEFORE, Pace(waits, waiting, topics=topics, starts=starts).dump())
 
 
-def check_space(size: int, new: Files) -> None:
-    """Raises UpgradeError if the local disk of the new checkpoint cannot take the state."""
+def check_space(size: int, new: Files, help: str) -> None:
+    """Raises UpgradeError if the local disk of the new checkpoint cannot take the state; `help`: what to do then."""
     disk = disk_of(new.local()) if new.is_local else None
     if disk is not None and disk.free < size:
         raise UpgradeError(
             f"the state has {bytes_text(size)}, {bytes_text(disk.free)} are free on the disk of {new.root}",
-            "free some space there: about twice the state is needed; or give --checkpoint a folder on another disk",
+            help,
         )

@@ -98,6 +98,26 @@ def test_rows_of_the_left_table_travel_in_subscriptions_and_go_there_too() -> No
     assert [row for row in before if WORD not in row[2]] == after != before
 
 
+@pytest.mark.parametrize("between", ["filter t where w >= 0", "map t select w"])
+def test_also_where_the_left_table_is_computed_from_it_and_not_stored(between: str) -> None:
+    some = (
+        f"table some = {between};\ntable named_ = left join some with p on cast(some.w as string) select p.w as pw;\n"
+    )
+    plan = compiled(SOURCES + some)
+    stores = after_first(plan)
+    without = carried(plan, plan, stores, PARTITIONS, PARTITIONS, left_out=left_out(plan, "t", "p", "g"))
+    assert mentions(plan, without) == 0
+
+
+def test_a_row_of_a_global_table_counts_once() -> None:
+    plan = compiled(text("named"))
+    stores, only = after_first(plan), left_out(plan, "g")
+    carry = Carry.of(plan, plan, PARTITIONS, PARTITIONS, frozenset(), frozenset(), purged=only)
+    [stage] = {store.stage for store in stores_of(plan) if store.name == "g"}
+    told = [carry.told(stage, partition, stores(stage, partition)).purged for partition in range(PARTITIONS)]
+    assert told == [{"g": 1}, {}, {}]
+
+
 def test_each_partition_counts_what_it_leaves_out() -> None:
     plan = compiled(text("joined"))
     stores, only = after_first(plan), left_out(plan, "t")

@@ -199,14 +199,14 @@ def test_a_purge_that_the_store_has_cut_short_is_finished(
     lake = f"s3a://{bucket}"
     job = Purge(f"{lake}/ck", ("prices",), ("b",), read_key, {"lake": lake})
     with monkeypatch.context() as patch:
-        patch.setattr(purging, "finish", lambda files: None)
+        patch.setattr(purging, "finish", lambda files, check: None)
         purging.purge(job, spark, lambda text: None)
     files = Files(spark, f"{lake}/ck")
     cuts = 0
     for changes in (3, 25, 50):  # while the old checkpoint is removed, while the new one is moved
         store.go_after(changes)
         try:
-            finish(files)
+            finish(files, lambda: None)
         except Exception as error:
             assert re.search(GONE, str(error))
             cuts += 1

@@ -15,7 +15,7 @@ from tests.runtime.spark.upgrade import test_upgrade
 from vsc.cli.store_key import read_key
 from vsc.runtime.errors import CheckpointError, ConfigurationError, UpgradeError
 from vsc.runtime.spark.base.hadoop import Files
-from vsc.runtime.spark.checkpoint.claim import claim
+from vsc.runtime.spark.checkpoint.claim import Claim, claim
 from vsc.runtime.spark.checkpoint.replacing import finish
 from vsc.runtime.spark.upgrade import purge as purging
 from vsc.runtime.spark.upgrade.purge import Purge, prepare, purge
@@ -102,9 +102,13 @@ def decided(spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch) 
     feed(folder, 1)
     run(spark, folder)
     with monkeypatch.context() as patch:
-        patch.setattr(purging, "finish", lambda files: None)
+        patch.setattr(purging, "finish", lambda files, check: None)
         purge(job(folder), spark, lambda text: None)
     return folder / "ck"
+
+
+def nobody_else() -> None:
+    """The claim is not lost."""
 
 
 class Ended(Exception):
@@ -135,9 +139,14 @@ def test_a_purge_that_is_interrupted_anywhere_is_finished_when_it_is_repeated(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ck = decided(spark, tmp_path, monkeypatch)
+    (ck / "results").mkdir()  # a sink's, say
+    (ck / "results/part-0").write_text("1")
+    (ck / "vsc/sources/1-of-a-killed-run").mkdir(parents=True)
+    (ck / "vsc/sources/1-of-a-killed-run/part-0").write_text("2")
     whole = tmp_path / "whole"
     shutil.copytree(ck, whole)
-    assert finish(Files(spark, str(whole))) == job(tmp_path).fingerprint
+    assert finish(Files(spark, str(whole)), nobody_else) == job(tmp_path).fingerprint
+    assert (whole / "results/part-0").exists() and not list((whole / "vsc/sources").iterdir())
     ended, after = 0, 0
     while True:
         copy = tmp_path / f"copy-{after}"
@@ -147,17 +156,20 @@ def test_a_purge_that_is_interrupted_anywhere_is_finished_when_it_is_repeated(
             for change in ("delete", "rename"):
                 patch.setattr(files, change, ending(left, getattr(files, change)))
             try:
-                finish(files)
+                finish(files, nobody_else)
                 break
             except Ended:
                 ended += 1
         with pytest.raises(CheckpointError, match="keys are being purged") as refused:
             run_once(PLAN, spark, copy, variables=job(tmp_path).variables)
         assert refused.value.help == "repeat that `vsc store purge`, which finishes it"
-        finish(Files(spark, str(copy)))
+        finish(Files(spark, str(copy)), nobody_else)
         assert tree(copy) == tree(whole)
         after += 1
     assert ended > 10
+    said: list[str] = []
+    purge(job(tmp_path, dry_run=True), spark, said.append)
+    assert said == ["a purge was interrupted: without --dry-run, this finishes it"]
     with pytest.raises(CheckpointError, match="the purge of other keys"):
         purge(job(tmp_path, key=HIM), spark, lambda text: None)
     assert tree(ck) == tree(whole)
@@ -178,8 +190,39 @@ def test_what_cannot_be_purged_is_refused_and_nothing_is_changed(spark: SparkSes
     run(spark, tmp_path)
     assert not (tmp_path / "ck/vsc/purge").exists()
     purge(job(tmp_path), spark, lambda text: None)
-    with pytest.raises(CheckpointError, match="has not committed an epoch yet"):
+    with pytest.raises(CheckpointError, match="has not committed an epoch yet") as refused:
         purge(job(tmp_path), spark, lambda text: None)
+    assert refused.value.help == "run it once, so that it takes up its state; then repeat this command"
+
+
+def test_a_run_that_has_opened_the_checkpoint_before_a_purge_does_not_go_on(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed(tmp_path, 1)
+    run(spark, tmp_path)
+
+    def purged_before(spark: SparkSession, files: Files) -> Claim:
+        purge(job(tmp_path), spark, lambda text: None)
+        return claim(spark, files)
+
+    monkeypatch.setattr("vsc.runtime.spark.query.start.claim", purged_before)
+    with pytest.raises(CheckpointError, match="was replaced while this run began: keys were purged from it"):
+        run(spark, tmp_path)
+
+
+def test_what_cannot_be_removed_ends_a_purge_until_it_can(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ck = decided(spark, tmp_path, monkeypatch)
+    files = Files(spark, str(ck))
+    delete = files.delete
+    monkeypatch.setattr(files, "delete", lambda name: None if name == "state" else delete(name))
+    with pytest.raises(CheckpointError, match="/ck/state cannot be removed"):
+        finish(files, nobody_else)
+    assert (ck / "vsc/identity.json").exists() and mentions(HER, ck / "state") > 0
+    monkeypatch.undo()
+    finish(files, nobody_else)
+    assert mentions(HER, ck) == 0
 
 
 def test_while_records_wait_nothing_is_purged(spark: SparkSession, tmp_path: Path) -> None:
