@@ -14,11 +14,14 @@ from vsc.runtime.spark.exchange.counters import EpochReport, StateSize
 
 __all__ = ["PARTITION_MS", "Scale"]
 
-PARTITION_MS = 120
+PARTITION_MS = 90
 """What a partition of a stage costs an epoch, in milliseconds of a core, whatever its rows."""
 
 COMFORTABLE = 512 << 20
 """Bytes of state in a partition that are restored within seconds."""
+
+
+_UNEVEN = "keys are spread unevenly: `vsc store list --partitions` shows where; more partitions do not split a key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class Scale:
     def advice(self) -> str | None:
         """What to do about partitions that hold too much; None if none does."""
         if self.enough == self.partitions:
-            return None
+            return _UNEVEN if self.fullest > COMFORTABLE else None
         more = self.seconds(self.enough) - self.seconds(self.partitions)
         each = bytes_text(self.heaviest // self.enough)
         return (

@@ -25,10 +25,15 @@ def test_more_partitions_are_advised_where_one_holds_too_much() -> None:
     assert scale.seconds(16) == 16 * 2 * PARTITION_MS / 1000 / 8
     assert str(scale).startswith("4 partitions in 2 stages hold at most 2 GiB of state each, and add some")
     advice = scale.advice
-    assert advice is not None and advice.startswith("16 partitions would hold 512 MiB each, and add 0.4 s to an epoch")
+    assert advice is not None and advice.startswith("16 partitions would hold 512 MiB each, and add 0.3 s to an epoch")
     assert "vsc upgrade --partitions 16" in advice
 
 
 def test_nothing_is_advised_where_all_is_well() -> None:
     assert Scale(4, 1, 2, 3 << 20, 1 << 20).advice is None
-    assert Scale(4, 1, 2, 4 * (512 << 20), GIB).advice is None
+    assert Scale(4, 1, 2, 4 * (512 << 20), 512 << 20).advice is None
+
+
+def test_one_full_partition_among_empty_ones_is_told() -> None:
+    advice = Scale(4, 1, 2, GIB, GIB - 1).advice
+    assert advice is not None and advice.startswith("keys are spread unevenly")
