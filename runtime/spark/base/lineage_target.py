@@ -15,7 +15,7 @@ HELP = "give the path of a file on this machine, or the URL of a server, such as
 
 
 def check_target(target: str) -> None:
-    """ConfigurationError for what is neither the path of a file nor the URL of a server, or holds a secret."""
+    """ConfigurationError for what is neither the path of a file nor the URL of a server, or may hold a secret."""
     if not target.strip():
         raise ConfigurationError("--lineage names neither a file nor a server", HELP)
     scheme, found, rest = target.partition("://")
@@ -23,11 +23,15 @@ def check_target(target: str) -> None:
         return
     if instead_of_secret(target) is not None or "@" in rest.partition("/")[0]:
         raise ConfigurationError("the URL of --lineage holds a secret", f"give a key as the variable {KEY}")
+    if "?" in rest or "#" in rest:
+        raise ConfigurationError("the URL of --lineage has a query or a fragment", f"give a key as the variable {KEY}")
     if scheme not in ("http", "https") or not _has_host(target):
         raise ConfigurationError(f"--lineage {target} is not the URL of a server that takes events", HELP)
 
 
 def _has_host(url: str) -> bool:
+    if any(char.isspace() or not char.isprintable() for char in url):
+        return False
     try:
         parts = urlsplit(url)
         return bool(parts.hostname) and parts.port != 0

@@ -26,8 +26,8 @@ def telling(lineage: RunLineage | None, spark: SparkSession, interrupts: Interru
     if lineage is None:
         yield
         return
-    lineage.begin(spark)
     try:
+        lineage.begin(spark)
         yield
     except BaseException as error:
         if interrupts.at_once or isinstance(error, Interrupted | KeyboardInterrupt):
@@ -44,8 +44,8 @@ def beginning(lineage: RunLineage | None, spark: SparkSession) -> Iterator[None]
     if lineage is None:
         yield
         return
-    lineage.begin(spark)
     try:
+        lineage.begin(spark)
         yield
     except BaseException as error:
         lineage.end("FAIL", in_a_line(error))
@@ -59,13 +59,14 @@ def tell_end(query: RunningQuery, lineage: RunLineage, bounded: bool) -> None:
         with contextlib.suppress(Exception):  # the query's own failure is its caller's to see
             query.awaitTermination()
         failure: BaseException | None = None
-        ended = False
+        complete = False
         with contextlib.suppress(Exception):  # of a session that has been stopped, nothing more is known
-            failure, ended = query.exception(), bounded and not query.stopped
+            failure = query.exception()
+            complete = bounded and failure is None and _has_read_all(query)
         if failure is not None:
             lineage.end("FAIL", in_a_line(failure))
         else:
-            lineage.end("COMPLETE" if ended else "ABORT")
+            lineage.end("COMPLETE" if complete else "ABORT")
         atexit.unregister(leave)
 
     def leave() -> None:
@@ -80,3 +81,17 @@ def tell_end(query: RunningQuery, lineage: RunLineage, bounded: bool) -> None:
     thread = threading.Thread(target=wait, name="vsc-lineage-end", daemon=True)
     atexit.register(leave)
     thread.start()
+
+
+def _has_read_all(query: RunningQuery) -> bool:
+    """Whether a bounded query that has ended has read what there was, whoever ended it.
+
+    Spark has then looked for more and found nothing (`noNewData`). Where it reads all in one epoch (``once``, and
+    sources that cannot do otherwise) it does not look again: the progress of that epoch comes after its commit.
+    """
+    execution = query._jsq.streamingQuery()
+    if execution.noNewData():
+        return True
+    executor = execution.triggerExecutor()  # None if it was stopped before its first epoch
+    one_epoch = executor is not None and executor.getClass().getSimpleName() == "SingleBatchExecutor"
+    return one_epoch and query.lastProgress is not None

@@ -62,18 +62,11 @@ class RunningQuery(StreamingQuery):
         self._why = why
         self._status = status
         self._known: VscRuntimeError | None = None
-        self.stopped = False
-        """Whether `stop` has ended it."""
 
     @property
     def status(self) -> QueryStatus:
         """Spark's status; displayed as a table of rows in and out, dropped and held records, and state."""
         return self._status(self, super().status)
-
-    def stop(self) -> None:
-        """Stops the query, as Spark's method does."""
-        self.stopped = self.stopped or self.isActive
-        super().stop()
 
     def awaitTermination(self, timeout: int | None = None) -> bool | None:
         """Waits for the end, as Spark's method does. Raises `QueryFailedError`, or what Spark raises."""

@@ -176,11 +176,12 @@ def start(
         plan, folder, given, partitions, trigger, max_idle, local, options, back_to, max_bad=max_bad, lineage=events
     )
     session = usable_session(spark)
-    opened = Opened.of(prepare(job, default_is_local(session)), session)
-    epochs = Epochs(opened.tracker())
-    told = None if events is None else RunLineage(opened.resolved, events)
-    hooks = [epochs.done, *([] if told is None else [told.epoch]), *([] if on_epoch is None else [on_epoch])]
+    prepared = prepare(job, default_is_local(session))
+    told = None if events is None else RunLineage(prepared.resolved, events)
     with beginning(told, session):
+        opened = Opened.of(prepared, session)
+        epochs = Epochs(opened.tracker())
+        hooks = [epochs.done, *([] if told is None else [told.epoch]), *([] if on_epoch is None else [on_epoch])]
         started = start_query(opened, session, *hooks)
     query = RunningQuery(
         started.query, started.why, lambda query, own: epochs.status(query, own, started.writer.running)

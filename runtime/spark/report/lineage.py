@@ -13,7 +13,8 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.client import HTTPException, HTTPMessage
 from queue import SimpleQueue
 from typing import IO, Any
@@ -61,8 +62,9 @@ class Delivery:
     def send(self, event: dict[str, Any]) -> None:
         """Takes an event; does not wait for it."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="vsc-lineage", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._work, name="vsc-lineage", daemon=True)
+            thread.start()
+            self._thread = thread
         self._given += 1
         self._events.put(json.dumps(event, separators=(",", ":")).encode() + b"\n")
 
@@ -155,18 +157,21 @@ class RunLineage:
         self._read: Counter[str] = Counter()
         self._written: Counter[str] = Counter()
         self._told = 0.0
+        self._ended = False
         self._lock = threading.Lock()
 
     def begin(self, spark: SparkSession) -> None:
         """The run has begun, on this session."""
-        with self._lock:
+        with self._guarded():
             self._job = job_of(self._plan, given_namespace(), {}, default_files(spark))
             self._engine = str(spark.version)
             self._tell("START")
 
     def epoch(self, report: EpochReport) -> None:
         """Takes an epoch in; for foreachBatch, on its thread."""
-        with self._lock:
+        with self._guarded():
+            if self._job is None:
+                return
             self._read.update(report.read)
             self._written.update(report.written)
             if self._now() - self._told >= _PERIOD_S:
@@ -174,12 +179,23 @@ class RunLineage:
 
     def end(self, kind: EventType, failure: str | None = None) -> None:
         """The run has ended; `failure`: why. Only the first call counts, and that only after `begin`."""
-        with self._lock:
-            if self._job is None:
-                return
+        with self._guarded():
             self._tell(kind, failure)
-            self._job = None
-        self._delivery.close()
+        with self._lock:
+            ended, self._ended, self._job = self._ended, True, None
+        if not ended:
+            self._delivery.close()
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """For one thread at a time. What fails in it ends the events, not the run."""
+        with self._lock:
+            try:
+                yield
+            except Exception as error:
+                self._job = None
+                reason = f"{type(error).__name__}: {first_line(error)}"
+                _log.warning("there are no more events of OpenLineage: %s; the run goes on", reason)
 
     def _tell(self, kind: EventType, failure: str | None = None) -> None:
         if self._job is not None:

@@ -33,6 +33,7 @@ PARAMETERS = {
 }  # fmt: skip
 """The driver's parameters, in lower case, and what libpq calls them."""
 _POSTGRES = "jdbc:postgresql:"
+_NAME = re.compile(r'"(?:[^"]|"")*"|[^.,"\s]+')
 
 
 class PostgresFacts(ConnectorFacts):
@@ -75,16 +76,33 @@ class PostgresFacts(ConnectorFacts):
         return (self.kind, options["url"].partition("?")[0]), "table"
 
     def dataset(self, options: Mapping[str, str], files: str) -> Dataset:
-        """The table, with its database and its schema, at the first of the hosts."""
+        """The table, with its database and its schema, at the first of the hosts.
+
+        Without a schema it is in the first of `currentSchema`, else in ``public``: which one has it the server knows.
+        """
         matched = URL.fullmatch(options["url"])
         host = None if matched is None else HOST.fullmatch((matched["hosts"] or "").partition(",")[0])
+        *schema, table = _names(options["table"]) or [options["table"]]
         if matched is None or host is None:  # a variable without a value: nothing is known of what it may hold
-            return Dataset("postgres", options["table"])
+            return Dataset("postgres", ".".join([*schema, table]))
         given = {name.lower(): value for name, value in (*parse_qsl(matched["parameters"] or ""), *options.items())}
-        *schema, table = options["table"].split(".")
-        names = [unquote(matched["database"]), *(schema or [given.get("currentschema", "public")]), table]
+        path = [name for name in _names(given.get("currentschema", "")) if name != "$user"]
+        names = [unquote(matched["database"]), *(schema or [*path, "public"][:1]), table]
         server = f"{host['name'] or 'localhost'}:{host['port'] or '5432'}"
         return Dataset(f"postgres://{server}", ".".join(filter(None, names)))
+
+
+def _names(text: str) -> list[str]:
+    """The names in a dotted name, or in a list of them, as SQL reads them: without quotes, else in lower case."""
+    return [_name(part) for part in _NAME.findall(text)]
+
+
+def _name(part: str) -> str:
+    if part.startswith('"'):
+        return part[1:-1].replace('""', '"')
+    if VARIABLE.search(part):
+        return part
+    return "".join(char.lower() if char.isascii() else char for char in part)
 
 
 def _url(url: str) -> tuple[str, str] | None:

@@ -20,7 +20,7 @@ import vsc
 from tests.lineage.standard import check
 from tests.runtime.spark.report.lineage_server import lineage_server
 from tests.runtime.spark.support import write_json
-from vsc.runtime.errors import SinkError
+from vsc.runtime.errors import CheckpointError, ConfigurationError, SinkError
 from vsc.runtime.spark.query.lineage import beginning, tell_end, telling
 from vsc.runtime.spark.session.interrupts import Interrupted
 
@@ -71,18 +71,21 @@ def test_a_query_that_does_not_start() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounded", "stopped", "failure", "told"),
+    ("bounded", "found_nothing", "failure", "told"),
     [
-        (True, False, None, ("COMPLETE",)),
-        (True, True, None, ("ABORT",)),
-        (False, False, None, ("ABORT",)),
+        (True, True, None, ("COMPLETE",)),
+        (True, False, None, ("ABORT",)),
+        (False, True, None, ("ABORT",)),
         (True, False, ValueError("why"), ("FAIL", "why")),
     ],
 )
-def test_the_end_of_a_query(bounded: bool, stopped: bool, failure: Exception | None, told: tuple[str, ...]) -> None:
+def test_the_end_of_a_query(
+    bounded: bool, found_nothing: bool, failure: Exception | None, told: tuple[str, ...]
+) -> None:
     lineage, ended = Mock(), threading.Event()
     lineage.end.side_effect = lambda *_: ended.set()
-    query = Mock(stopped=stopped, **{"exception.return_value": failure, "awaitTermination.side_effect": failure})
+    query = Mock(**{"exception.return_value": failure, "awaitTermination.side_effect": failure})
+    query._jsq.streamingQuery.return_value.noNewData.return_value = found_nothing
     tell_end(query, lineage, bounded)
     assert ended.wait(10)
     lineage.end.assert_called_once_with(*told)
@@ -133,6 +136,36 @@ def test_start_tells_a_server(tmp_path: Path, spark: SparkSession) -> None:
     assert out == ("file", str(tmp_path / "out"))
     runs = [event["run"]["runId"] for event in server.events]
     assert runs[::2] == runs[1::2] and len(set(runs)) == 3
+
+
+@pytest.mark.spark
+def test_start_tells_what_it_refuses_and_who_has_read_all(tmp_path: Path, spark: SparkSession) -> None:
+    write_json(tmp_path / "in/0.json", [{"k": "a", "n": "1", "at": 1}], 0)
+    given: dict[str, Any] = {"variables": {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}, "partitions": 1}
+    events = tmp_path / "events"
+
+    def told() -> list[str]:
+        return [json.loads(line)["eventType"] for line in events.read_text().splitlines()]
+
+    vsc.start(TEXT, spark, checkpoint=tmp_path / "ck", lineage=events, trigger="once", **given).awaitTermination()
+    _until(lambda: told() == ["START", "COMPLETE"])
+
+    write_json(tmp_path / "in/1.json", [{"k": "b", "n": "2", "at": 2}], 1)
+
+    def stop(report: object) -> None:
+        """As others may, in the midst of the one epoch."""
+        threading.Thread(target=spark.streams.active[0].stop).start()
+        time.sleep(5)
+
+    vsc.start(TEXT, spark, checkpoint=tmp_path / "ck", lineage=events, on_epoch=stop, **given).awaitTermination()
+    _until(lambda: told()[2:] == ["START", "ABORT"])
+
+    given["partitions"] = 2
+    with pytest.raises(CheckpointError):
+        vsc.start(TEXT, spark, checkpoint=tmp_path / "ck", lineage=events, **given)
+    assert told()[4:] == ["START", "FAIL"]
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        vsc.start(TEXT, spark, checkpoint=tmp_path / "ck", lineage=tmp_path, **given)
 
 
 def _command(root: Path, folder: Path, *more: str) -> list[str]:

@@ -108,8 +108,8 @@ def test_a_server_gets_the_events_with_the_key(server: LineageServer, monkeypatc
 
 def test_a_path_in_the_url_is_the_path(server: LineageServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENLINEAGE_API_KEY", raising=False)
-    _run(f"{server.url}/my/events?a=b").end("COMPLETE")
-    assert {(path, headers.get("Authorization")) for _, path, headers in server.requests} == {("/my/events?a=b", None)}
+    _run(f"{server.url}/my/events").end("COMPLETE")
+    assert {(path, headers.get("Authorization")) for _, path, headers in server.requests} == {("/my/events", None)}
 
 
 def test_a_server_that_is_down_is_said_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
@@ -165,6 +165,33 @@ def test_a_file_that_goes_away_does_not_fail_the_run(tmp_path: Path, caplog: pyt
     assert "No such file or directory" in caplog.messages[0] and caplog.messages[1].startswith("2 of 2 events")
 
 
+@pytest.mark.parametrize("fault", ["job_of", "run_event"])
+def test_a_fault_of_its_own_ends_the_events_and_is_said_once(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, fault, Mock(side_effect=KeyError("column")))
+    with caplog.at_level(logging.WARNING):
+        _run(str(tmp_path / "events")).end("COMPLETE")
+    assert caplog.messages == ["there are no more events of OpenLineage: KeyError: 'column'; the run goes on"]
+    assert (tmp_path / "events").read_text() == ""
+
+
+def test_a_fault_in_an_epoch_leaves_what_was_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = RunLineage(PLAN, str(tmp_path / "events"))
+    run.begin(SPARK)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            run.epoch(Mock(read=3))
+        run.end("COMPLETE")
+    assert [message.partition(";")[0] for message in caplog.messages] == [
+        "there are no more events of OpenLineage: TypeError: 'int' object is not iterable"
+    ]
+    [line] = (tmp_path / "events").read_text().splitlines()
+    assert json.loads(line)["eventType"] == "START"
+
+
 def test_a_run_that_was_refused_before_it_began_is_not_told(tmp_path: Path) -> None:
     RunLineage(PLAN, str(tmp_path / "events")).end("FAIL", "refused")
     assert (tmp_path / "events").read_text() == ""
@@ -182,6 +209,14 @@ def test_a_run_that_was_refused_before_it_began_is_not_told(tmp_path: Path) -> N
         ("https://me:planted@host", "holds a secret"),
         ("https://planted@host", "holds a secret"),
         ("https://host/lineage?api_key=planted", "holds a secret"),
+        ("https://host/lineage?key=planted", "a query or a fragment"),
+        ("https://host?pw=planted", "a query or a fragment"),
+        ("https://host/lineage#auth=planted", "a query or a fragment"),
+        ("https://host/lineage#token=planted", ""),
+        ("http:// h", "is not the URL of a server"),
+        ("http://h/a b", "is not the URL of a server"),
+        ("http://h\n/a", "is not the URL of a server"),
+        ("http://h/\x00", "is not the URL of a server"),
     ],
 )
 def test_what_is_no_target_is_refused_without_what_is_secret(target: str, said: str) -> None:
