@@ -2,12 +2,13 @@
 
 Spark's CSV reader binds columns by position where a schema is given, and a stream must be given one; so Spark reads
 lines, and this module the cells (pyarrow). Guarantees: a record keeps its order; one that cannot be read, or has a cell
-that is not a value of its column (`expressions.cells`), comes out with the reason; a quoted cell keeps its line breaks;
-memory is bounded by the longest line and `MAX_RECORD`, whatever the size of a file.
+that is not a value of its column (`expressions.cells`; binary is base64), comes out with the reason; a quoted cell
+keeps its line breaks; memory is bounded by the longest line and `MAX_RECORD`, whatever the size of a file.
 """
 
 from __future__ import annotations
 
+import base64
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from vsc.plan.nodes import Column
+from vsc.plan.types import BINARY, DataType
 from vsc.plan.words import bytes_text
 from vsc.runtime.errors import SourceError
 from vsc.runtime.expressions.cells import read_cells
@@ -195,7 +197,7 @@ class _File:
             cells, wrong = _utf8(cells.take(place) if reasons else cells)
             for number in wrong:
                 why[number] = why[number] or f"column {column.name!r} is not UTF-8 text"
-            columns[column.name] = values = read_cells(cells, column.type, self._cells.zone)
+            columns[column.name] = values = _values(cells, column.type, self._cells.zone)
             if values.null_count > cells.null_count:
                 for number in np.flatnonzero(pc.and_(values.is_null(), cells.is_valid())).tolist():
                     why[number] = why[number] or misfit(column, cells[number].as_py())
@@ -249,6 +251,20 @@ class _File:
 def _shown(record: bytes) -> str:
     """The text of a record; bytes that are not UTF-8 as escapes."""
     return record.strip(b"\r\n").decode(errors="backslashreplace")
+
+
+def _values(cells: pa.Array, type: DataType, zone: tzinfo) -> pa.Array:
+    """What the cells are as values of a type; null for null and for what is not a value."""
+    if type == BINARY:
+        return pa.array([None if cell is None else _from_base64(cell) for cell in cells.to_pylist()], pa.binary())
+    return read_cells(cells, type, zone)
+
+
+def _from_base64(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
 
 
 def _utf8(cells: pa.Array) -> tuple[pa.Array, list[int]]:

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from vsc.plan.connectors import FACTS
 from vsc.plan.connectors.files import size_bytes
 from vsc.plan.nodes import Node, Sink
-from vsc.plan.types import STRING
+from vsc.plan.types import BINARY, STRING, TIMESTAMP
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.operators.source.partition_folders import NO_VALUE
 from vsc.runtime.spark.base.ddl import quoted
@@ -38,7 +38,7 @@ from vsc.runtime.spark.connectors.files.missing_columns import look_at_columns
 from vsc.runtime.spark.connectors.files.rewriting import Rewriting
 from vsc.runtime.spark.connectors.files.small_files import FEWEST, PublishedFile
 from vsc.runtime.spark.connectors.files.text_rows import text_reader, text_rows
-from vsc.runtime.spark.connectors.files.times import with_texts
+from vsc.runtime.spark.connectors.files.texts import with_texts
 from vsc.runtime.spark.connectors.position import BEGINNING, NOW, SeenFiles, SourceNotes
 from vsc.runtime.spark.exchange.output import Output, written_columns
 from vsc.runtime.spark.exchange.tally import Tally
@@ -195,7 +195,9 @@ class _FilesSink(EpochSink):
         self._timestamp = self._options.flag("with_timestamp")
         self._append = self._options.flag("append")
         given = {name.lower() for name in self._options.spark}
-        self._writes_times = self._format in _TEXT and not given & _OF_TIMES
+        times = frozenset() if given & _OF_TIMES else frozenset({TIMESTAMP})
+        self._as_texts = times | {BINARY} if self._format == "csv" else times
+        """The types of which Spark gets a text, in JSON and CSV."""
         with self._explaining_errors():
             folder = Files(spark, self._options.text("path"))
         self._folders = sink.connector.partition_by
@@ -287,12 +289,13 @@ class _FilesSink(EpochSink):
 
     def _in_folders(self, rows: DataFrame) -> DataFrame:
         """The rows with Spark's name for the folder of null also for that of an empty text: to make it null itself,
-        Spark would sort again."""
+        Spark would sort again. A text that is this very name is an error."""
         columns = {}
         for column in (*self._node.schema.key, *self._node.schema.value):
             if column.name in self._folders and column.type == STRING:
                 text = F.col(quoted(column.name))
-                columns[column.name] = F.coalesce(F.nullif(text, F.lit("")), F.lit(NO_VALUE))
+                refused = F.when(text == NO_VALUE, F.raise_error(F.lit(NO_VALUE)).cast("string"))
+                columns[column.name] = F.coalesce(refused, F.nullif(text, F.lit("")), F.lit(NO_VALUE))
         return rows.withColumns(columns) if columns else rows
 
     def _by_folder(self, rows: DataFrame) -> DataFrame:
@@ -307,9 +310,10 @@ class _FilesSink(EpochSink):
 
     def _save(self, output: Output, path: str) -> dict[int, int]:
         """Writes the rows; returns to how many folders each task has written, and so how many files at least."""
-        rows = self._in_folders(output.rows(self.id, self._node, self._timestamp))
-        if self._writes_times:
-            rows = with_texts(rows, written_columns(self._node, False))
+        given = output.rows(self.id, self._node, self._timestamp)
+        rows = self._in_folders(given)
+        if self._format in _TEXT:
+            rows = with_texts(rows, written_columns(self._node, False), self._as_texts)
         written = Observation(f"tasks of {self.id}")
         folder_of_task = F.collect_set(F.struct(_TASK, *map(quoted, self._folders))).alias("folders")
         rows = rows.withColumn(_TASK, F.spark_partition_id()).observe(written, folder_of_task).drop(_TASK)
@@ -318,7 +322,7 @@ class _FilesSink(EpochSink):
         try:
             writer.options(**own).options(**self._options.spark).save(path)
         except (Py4JJavaError, PySparkException):
-            check_folder_names(rows, self._node, self._folders, self._place)
+            check_folder_names(given, self._node, self._folders, self._place)
             raise
         tasks = Counter(one[_TASK] for one in written.get["folders"])
         if 0 not in tasks:  # Spark's first task writes a file even then

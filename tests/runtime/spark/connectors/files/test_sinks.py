@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
+from vsc.plan.types import parse_type
 from vsc.runtime.operators.source.partition_folders import NO_VALUE
+from vsc.runtime.spark.connectors.files.texts import with_texts
 from vsc.runtime.spark.query.failures import translated
 from vsc.runtime.spark.session.session import configured
 
@@ -134,22 +137,43 @@ def test_text_keeps_the_microseconds_of_a_time(spark: Any, tmp_path: Path) -> No
     assert [json.loads(line).get("at") for line in lines("own")[:2]] == ["05.01.2026 08:15"] * 2
 
 
+def test_the_keys_of_a_map_in_json_are_texts(spark: Any) -> None:
+    """Spark has the number of a date's days there, and of bytes where the JVM keeps them."""
+    keys = {
+        "date": ("date'2026-01-05'", "2026-01-05"),
+        "timestamp": ("timestamp'2026-01-05 08:15:00Z'", "2026-01-05T08:15:00.000Z"),
+        "binary": ("X'ff00'", "/wA="), "double": ("1.5d", "1.5"), "array<int>": ("array(1, 2)", "[1, 2]"),
+        "struct<a: int>": ("named_struct('a', 1)", "{1}"), "string": ("'a'", "a"),
+    }  # fmt: skip
+    rows = spark.sql(f"select {', '.join(f'map({key}, {i}) as c{i}' for i, (key, _) in enumerate(keys.values()))}")
+    columns = {f"c{i}": parse_type(f"map<{type}, int>") for i, type in enumerate(keys)}
+    [line] = with_texts(rows, columns, frozenset()).toJSON().collect()
+    assert json.loads(line) == {f"c{i}": {text: i} for i, (_, text) in enumerate(keys.values())}
+
+
 TEXTS = [
     "a", 'a"b', '"', '""', '"x', 'x"', "a,b", "a;b", " a ", "\t", "a\nb", "a\r\nb", "a\rb", "\n", "\\", 'a\\"',
     '\\",\\', "", None, "#a", "null", "'", "\x00a", "\x7f", "\u2028", "\ufeffa", "=1+1", "€😀", '{"a":"b"}',
 ]  # fmt: skip
+BYTES = [b"", b'"\n', b"\xff\x00,", bytes(range(256)), None]
+
+
+def in_base64(value: bytes | None) -> str | None:
+    return None if value is None else b64encode(value).decode()
 
 
 @pytest.mark.parametrize("more", ["", ", target_size = '1 KB'"])
 def test_a_text_in_csv_is_read_as_it_is(more: str, spark: Any, tmp_path: Path) -> None:
     """By Python's `csv`, and by vsc, which tells null and an empty text apart."""
     text = f"""
-stream s (id bigint, t string, u string) from files (path = '${{in}}', format = 'json') key id;
+stream s (id bigint, t string, u string, b binary) from files (path = '${{in}}', format = 'json') key id;
 sink s to files (path = '${{out}}', format = 'csv'{more});
 """
     variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out"), "back": str(tmp_path / "back")}
-    given = [{"id": i, "t": one, "u": TEXTS[-1 - i]} for i, one in enumerate(TEXTS)]
-    write_json(tmp_path / "in/0.json", given, 0)
+    given: list[dict[str, Any]] = [
+        {"id": i, "t": one, "u": TEXTS[-1 - i], "b": BYTES[i % len(BYTES)]} for i, one in enumerate(TEXTS)
+    ]
+    write_json(tmp_path / "in/0.json", [{**row, "b": in_base64(row["b"])} for row in given], 0)
     run_once(compiled(text), spark, tmp_path / "ck", partitions=1, variables=variables)
     found = []
     for path in (tmp_path / "out").glob("part-*"):
@@ -157,15 +181,16 @@ sink s to files (path = '${{out}}', format = 'csv'{more});
             found += list(csv.DictReader(file))
     found.sort(key=lambda row: int(row["id"]))
     assert [(row["t"], row["u"]) for row in found] == [(row["t"] or "", row["u"] or "") for row in given]
+    assert [row["b"] for row in found] == [in_base64(row["b"]) or "" for row in given]
     back = """
-stream s (id bigint, t string, u string) from files (path = '${out}', format = 'csv') key id;
+stream s (id bigint, t string, u string, b binary) from files (path = '${out}', format = 'csv') key id;
 sink s to files (path = '${back}', format = 'parquet');
 """
     run_once(compiled(back), spark, tmp_path / "ck2", partitions=1, variables=variables)
     assert sorted(parquet_rows(tmp_path / "back"), key=lambda row: row["id"]) == given
 
 
-@pytest.mark.parametrize("value", ["x" * 260, "/" * 90, "a\0b"])
+@pytest.mark.parametrize("value", ["x" * 260, "/" * 90, "a\0b", NO_VALUE])
 def test_a_text_that_cannot_name_a_folder_is_named(value: str, spark: Any, tmp_path: Path) -> None:
     text = """
 stream s (id bigint, k string, n int) from files (path = '${in}', format = 'json') key id;
