@@ -40,7 +40,8 @@ class SparkCluster:
 
     `own`: by a worker's number, the folders that it has as a disk of its own: what it and its executors write to one is
     in the folder beside it on which the name ends (see `disk_of`), and what others write there it does not see. That
-    takes a mount namespace: see `may_hide`. `programs`: a folder in which executors look for programs first.
+    takes a mount namespace: see `may_hide`. `programs`: a folder in which executors look for programs first. `apart`:
+    each worker has an address of its own, as Spark starts no task twice on one host.
     """
 
     def __init__(
@@ -50,12 +51,13 @@ class SparkCluster:
         cores: int = 1,
         own: Mapping[int, Sequence[Path]] | None = None,
         programs: Path | None = None,
+        apart: bool = False,
     ) -> None:
         self._folder, self._cores, self._own, self._programs = folder, cores, own or {}, programs
         self._port, self._web = free_port(), free_port()
         self._master: subprocess.Popen[bytes] | None = None
         self._workers: dict[int, subprocess.Popen[bytes]] = {}
-        self._wanted = workers
+        self._wanted, self._apart = workers, apart
 
     @property
     def url(self) -> str:
@@ -77,7 +79,8 @@ class SparkCluster:
         """Starts a worker; one of that number must not be running."""
         work = self._folder / f"work-{number}"
         arguments = ["--webui-port", str(free_port()), "-c", str(self._cores), "-m", "1g", "-d", str(work), self.url]
-        self._workers[number] = self._run(f"worker-{number}", [_WORKER, *arguments], self._own.get(number, ()))
+        host = f"127.0.0.{1 + number if self._apart else 1}"
+        self._workers[number] = self._run(f"worker-{number}", [_WORKER, *arguments], self._own.get(number, ()), host)
 
     def disk_of(self, number: int, path: Path) -> Path:
         """Where the content of `path` is that only this worker sees."""
@@ -138,9 +141,11 @@ class SparkCluster:
     def _alive(self, state: Mapping[str, Any]) -> int:
         return sum(worker["state"] == "ALIVE" for worker in state["workers"])
 
-    def _run(self, name: str, arguments: Sequence[str], own: Sequence[Path] = ()) -> subprocess.Popen[bytes]:
+    def _run(
+        self, name: str, arguments: Sequence[str], own: Sequence[Path] = (), host: str = "127.0.0.1"
+    ) -> subprocess.Popen[bytes]:
         home = Path(pyspark.__file__).parent
-        command = [str(home / "bin/spark-class"), arguments[0], "--host", "127.0.0.1", *arguments[1:]]
+        command = [str(home / "bin/spark-class"), arguments[0], "--host", host, *arguments[1:]]
         if own:
             mounts = [
                 f"mount --bind {shlex.quote(str(self._disk(name, path)))} {shlex.quote(str(path))}" for path in own
@@ -149,7 +154,7 @@ class SparkCluster:
         local = self._folder / f"local-{name}"
         local.mkdir(parents=True, exist_ok=True)
         env = {**os.environ, "SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_DIRS": str(local)}
-        env |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+        env |= {"SPARK_LOCAL_IP": host, "PYSPARK_PYTHON": sys.executable}
         recovery = {"recoveryMode": "FILESYSTEM", "recoveryDirectory": self._folder / "recovery"}
         env["SPARK_MASTER_OPTS"] = " ".join(f"-Dspark.deploy.{option}={value}" for option, value in recovery.items())
         env["JDK_JAVA_OPTIONS"] = env.get("SPARK_SUBMIT_OPTS", "")  # for the JVMs of executors, too

@@ -75,7 +75,7 @@ FAULTS: dict[str, tuple[Callable[[SparkCluster], None], dict[str, str], str]] = 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
     """A master and two workers."""
-    found = SparkCluster(tmp_path / "cluster")
+    found = SparkCluster(tmp_path / "cluster", apart=True)
     try:
         found.start()
         yield found
