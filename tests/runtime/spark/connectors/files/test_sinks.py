@@ -139,6 +139,8 @@ def test_text_keeps_the_microseconds_of_a_time(spark: Any, tmp_path: Path) -> No
 
 def test_the_keys_of_a_map_in_json_are_texts(spark: Any) -> None:
     """Spark has the number of a date's days there, and of bytes where the JVM keeps them."""
+    from pyspark.sql import functions as F
+
     keys = {
         "date": ("date'2026-01-05'", "2026-01-05"),
         "timestamp": ("timestamp'2026-01-05 08:15:00Z'", "2026-01-05T08:15:00.000Z"),
@@ -147,7 +149,8 @@ def test_the_keys_of_a_map_in_json_are_texts(spark: Any) -> None:
     }  # fmt: skip
     rows = spark.sql(f"select {', '.join(f'map({key}, {i}) as c{i}' for i, (key, _) in enumerate(keys.values()))}")
     columns = {f"c{i}": parse_type(f"map<{type}, int>") for i, type in enumerate(keys)}
-    [line] = with_texts(rows, columns, frozenset()).toJSON().collect()
+    texts = with_texts(rows, columns, frozenset())
+    [(line,)] = texts.select(F.to_json(F.struct("*"))).collect()
     assert json.loads(line) == {f"c{i}": {text: i} for i, (_, text) in enumerate(keys.values())}
 
 
