@@ -5,7 +5,8 @@ from __future__ import annotations
 import atexit
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 from pyspark.sql import SparkSession
 
@@ -23,24 +24,20 @@ _WAIT_S = 10.0
 @contextlib.contextmanager
 def telling(lineage: RunLineage | None, spark: SparkSession, interrupts: Interrupts) -> Iterator[None]:
     """A run, from its begin to its end."""
-    if lineage is None:
+    with _begun(lineage, spark, lambda error: interrupts.at_once or isinstance(error, Interrupted | KeyboardInterrupt)):
         yield
-        return
-    try:
-        lineage.begin(spark)
-        yield
-    except BaseException as error:
-        if interrupts.at_once or isinstance(error, Interrupted | KeyboardInterrupt):
-            lineage.end("ABORT")
-        else:
-            lineage.end("FAIL", in_a_line(error))
-        raise
-    lineage.end("COMPLETE")
+    if lineage is not None:
+        lineage.end("COMPLETE")
+
+
+def beginning(lineage: RunLineage | None, spark: SparkSession) -> AbstractContextManager[None]:
+    """The begin of a run that goes on elsewhere."""
+    return _begun(lineage, spark, lambda error: False)
 
 
 @contextlib.contextmanager
-def beginning(lineage: RunLineage | None, spark: SparkSession) -> Iterator[None]:
-    """The begin of a run that goes on elsewhere."""
+def _begun(lineage: RunLineage | None, spark: SparkSession, stopped: Callable[[BaseException], bool]) -> Iterator[None]:
+    """A run that has begun; an error in it is its end: an abort where it was `stopped`, else a failure."""
     if lineage is None:
         yield
         return
@@ -48,7 +45,10 @@ def beginning(lineage: RunLineage | None, spark: SparkSession) -> Iterator[None]
         lineage.begin(spark)
         yield
     except BaseException as error:
-        lineage.end("FAIL", in_a_line(error))
+        if stopped(error):
+            lineage.end("ABORT")
+        else:
+            lineage.end("FAIL", in_a_line(error))
         raise
 
 
