@@ -95,6 +95,10 @@ class SparkCluster:
         children = psutil.Process(self._workers[number].pid).children(recursive=True)
         return [c for c in children if c.name() == "java" and "CoarseGrainedExecutorBackend" in " ".join(c.cmdline())]
 
+    def executor_logs(self) -> str:
+        """What all executors have logged."""
+        return "".join(path.read_text() for path in sorted(self._folder.glob("work-*/*/*/stderr")))
+
     def kill_executor(self, number: int) -> None:
         """Ends the executors of a worker with ``kill -9``; the worker starts others."""
         for process in self.executors(number):

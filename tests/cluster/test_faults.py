@@ -104,4 +104,5 @@ def test_the_results_stay_exact(fault: str, cluster: SparkCluster, topology: Pat
     assert process.returncode == 0, "".join(said)
     happening.join()
     assert any(seen in path.read_text() for path in log.iterdir())
+    assert "Error in TaskFailureListener" not in cluster.executor_logs()  # a state that was not left as it was
     assert written(tmp_path / "out") == expected()

@@ -29,6 +29,10 @@ _BLOB = re.compile(r"blob '(\d+)-")
 _STATE_LOADING = ("CANNOT_LOAD_STATE_STORE", "state.RocksDB", "StateStore")
 _LATE = "Python worker failed to connect back"
 _NOT_LOADED = "Spark cannot load the state of the checkpoint"
+_NOTHING_FOUND = (
+    "vsc has found no damaged file in it: the same command continues with this epoch; if that fails, restore the "
+    "checkpoint's folder"
+)
 _STATE_FILE = re.compile(
     r"(?:Error reading streaming state file of|FileNotFoundException: File|No such file or directory:) (\S+?/(\d+)_\S+)"
 )
@@ -84,7 +88,7 @@ def explained(error: BaseException, logs: SparkLogs, places: Sequence[WrittenFol
         if missing is not None:
             epoch = int(missing.group(2)) - 1
             return CheckpointError(f"{missing.group(1)} is missing or cannot be read", logs.way_back(epoch))
-        return logs.damaged_state(text) or known
+        return logs.damaged_state(text) or (known and StateError(known.message, _NOTHING_FOUND))
     if isinstance(known, StateError) and (known.help is None or "restore" in known.help):
         blob = _BLOB.search(known.message)
         return StateError(known.message, logs.way_back(int(blob.group(1)) if blob else max(logs.kept(), default=None)))

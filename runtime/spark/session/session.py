@@ -86,7 +86,7 @@ def checkpoint_settings(spark: SparkSession, files: Files) -> dict[str, str]:
     file (`readlink`, some sixty an epoch). Renaming is as atomic, and a second driver is kept out by the claim.
 
     In S3, where a rename is a copy, it writes each file in place, and no checksum beside it: the store has its own.
-    Elsewhere it does, so that a state file that is damaged is found when it is read.
+    Elsewhere it does (see `_checksums`), so that a state file that is damaged is found when it is read.
     """
     found = _of_checkpoint(spark, files)
     for name, own in found.items():
@@ -98,9 +98,9 @@ def checkpoint_settings(spark: SparkSession, files: Files) -> dict[str, str]:
 
 def _of_checkpoint(spark: SparkSession, files: Files) -> dict[str, str]:
     if files.is_local:
-        return {_CHECKSUMS: "true", _FILE_MANAGER: _OF_FOLDERS}
+        return {_CHECKSUMS: _checksums(spark), _FILE_MANAGER: _OF_FOLDERS}
     if not files.appears_whole:
-        return {_CHECKSUMS: "true"}
+        return {_CHECKSUMS: _checksums(spark)}
     loader = spark._jvm.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
     if loader.getResource(_OF_OBJECTS.replace(".", "/") + ".class") is None:
         _log.warning(
@@ -109,6 +109,16 @@ def _of_checkpoint(spark: SparkSession, files: Files) -> dict[str, str]:
         )  # fmt: skip
         return {_CHECKSUMS: "false"}
     return {_CHECKSUMS: "false", _FILE_MANAGER: _OF_OBJECTS}
+
+
+def _checksums(spark: SparkSession) -> str:
+    """Whether Spark writes checksums of its own beside the state's files.
+
+    On a cluster, Spark 4.1 does not, and Hadoop's are there: a task that is interrupted, as the slower of two attempts
+    is, would leave a state on its executor that cannot be loaded there again (SPARK-54585, fixed in 4.2).
+    """
+    spoils = spark.version.startswith("4.1.") and not is_here(spark.sparkContext.master or "")
+    return "false" if spoils else "true"
 
 
 def query_configuration(partitions: int) -> dict[str, str]:

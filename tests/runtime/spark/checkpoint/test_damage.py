@@ -242,5 +242,12 @@ def test_a_damaged_blob_inside_of_spark_state_is_named_with_the_way_back(case: C
     assert found.help is not None and "--back-to 3" in found.help
 
 
+def test_a_state_that_cannot_be_loaded_though_no_file_is_damaged(case: Case) -> None:
+    error = Exception("[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.")
+    found = explained(error, SparkLogs(Files(case.spark, str(case.folder / "ck"))))
+    assert isinstance(found, StateError) and found.message.startswith("Spark cannot load the state")
+    assert found.help is not None and found.help.startswith("vsc has found no damaged file in it")
+
+
 def test_nothing_is_missing_where_the_first_run_was_killed_before_spark_began(spark: Any, tmp_path: Path) -> None:
     SparkLogs(Files(spark, str(tmp_path))).check()
