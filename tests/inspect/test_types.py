@@ -254,6 +254,15 @@ def test_an_id_that_repeats_now_and_then_is_told_with_the_span_of_its_repeats() 
     assert keys({"order_id": ["a", "b", "c", "a"]}).repeats is None
 
 
+def test_a_column_of_any_name_that_repeats_with_the_whole_row_is_told() -> None:
+    order = [f"o{n}" for n in range(98)]
+    sku = [f"s{n % 7}" for n in range(98)]
+    found = keys({"order": [*order, "o3", "o4"], "sku": [*sku, "s3", "s4"]}, [*range(98), 3, 4])
+    assert found.repeats == Repeats("order", 2, 0)
+    assert keys({"order": [*order, "o3", "o4"], "sku": [*sku, "s3", "s4"]}, [*range(98), 3, 90]).repeats is None
+    assert keys({"order": [*order, "o3", "o4"], "sku": [*sku, "s3", "s5"]}, [*range(98), 3, 4]).repeats is None
+
+
 def test_parquet_files_whose_types_differ_are_read_by_one() -> None:
     Path("x").mkdir()
     first = pa.table({

@@ -29,7 +29,7 @@ _NO_TIME = np.iinfo(np.int64).min
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _TYPES = (STRING, TINYINT, SMALLINT, INT, BIGINT, DATE)
 _NEARLY = 0.9
-"""The share of different values from which a column that is named like a key is taken for one with repeats."""
+"""The share of different values from which a column is taken for a key with repeats (`KeySearch._nearly_unique`)."""
 _SHARED = (0.01, 0.25)
 """The shares of rows with the key and the time of another that are few: the lower one comes first."""
 _CHANGES = {"op", "operation", "change", "action"}
@@ -109,11 +109,20 @@ class KeySearch:
         if not unique:
             unique = list(_smallest(several, self.rows))
         times = np.concatenate(self.times) if self.times else None
-        nearly = next((n for n in several if self.likings[n] == 0 and distinct[n] >= _NEARLY * self.rows), None)
+        nearly = self._nearly_unique(several, distinct, None if times is None else _mixed([*whole.values(), times]))
         repeats = None
         if nearly is not None:
             repeats = Repeats(nearly, self.rows - distinct[nearly], _span(whole[nearly], times))
         return Keys(self.rows, tuple(unique[:_SHOWN]), tuple(_entities(several, times, self.rows)), repeats)
+
+    def _nearly_unique(
+        self, several: Mapping[str, Hashes], distinct: Mapping[str, int], events: Hashes | None
+    ) -> str | None:
+        """The likeliest column with few repeats. One that is not named like a key is taken for one if its repeats are
+        of the whole row, the event time included: `events` has a hash of each."""
+        few = [name for name in several if distinct[name] >= _NEARLY * self.rows]
+        different = None if events is None else len(np.unique(events))
+        return next((name for name in few if self.likings[name] == 0 or distinct[name] == different), None)
 
 
 def _entities(columns: dict[str, Hashes], times: Hashes | None, rows: int) -> list[Entity]:
