@@ -13,6 +13,7 @@ from vsc.changes.sources import place
 from vsc.changes.values import alike, holds
 from vsc.plan import EXPIRING, Aggregate, Connector, Node, Plan, Sink, Source, StreamStreamJoin, StreamTableJoin
 from vsc.plan.order import ordered
+from vsc.plan.words import article
 
 __all__ = ["compare"]
 
@@ -206,7 +207,7 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
         elif before is None or was.node != before.name:
             ops = [one.operation.op.replace("_", " ") for one in (old.node(was.node), node)]
             reason = f"it took `{was.node}`, takes `{sink.node}`"
-            reason = reason if was.node != sink.node else f"`{sink.node}` was a {ops[0]}, is a {ops[1]}"
+            reason = reason if was.node != sink.node else f"`{sink.node}` was {article(ops[0])}, is {article(ops[1])}"
             yield Change("sink", _named(sink), Verdict.REBUILD, reason, sink.node, sink.line)
         else:
             changed = [f"{name} was {a}, is {b}" for name, a, b in _options(was.connector, sink.connector)]

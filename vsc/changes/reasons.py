@@ -13,7 +13,7 @@ from vsc.plan import expressions as exprs
 from vsc.plan.operations import AggregateCall
 from vsc.plan.record import record
 from vsc.plan.types import INTERVAL, STRING
-from vsc.plan.words import duration
+from vsc.plan.words import article, duration
 
 __all__ = ["Reason", "Reasons"]
 
@@ -117,7 +117,12 @@ class Reasons:
         for before, after in zip(*read, strict=True):
             if self._pairs.get(after.name) is not before:
                 ops = [node.operation.op.replace("_", " ") for node in (before, after)]
-                return Reason(f"`{after.owner}`, which `{new.owner}` reads, was a {ops[0]}, is a {ops[1]}", after)
+                was, now = map(article, ops)
+                return Reason(f"`{after.owner}`, which `{new.owner}` reads, was {was}, is {now}", after)
+        for names in zip(old.inputs, new.inputs, strict=False):
+            was, now = (_key(plan[name]) for plan, name in zip((self._old, self._new), names, strict=True))
+            if was != now:
+                return Reason(f"`{new.owner}`: its key was {was}, is {now}", new)
         return Reason(f"`{new.owner}` reads {now} under another key", new)
 
     def _changed_above(self, new: Node, old: Node) -> tuple[Node, Node] | None:
@@ -189,6 +194,13 @@ def _read(plan: Mapping[str, Node], node: Node) -> Iterator[Node]:
         yield from _read(plan, at) if at.part_of == node.owner else (at,)
 
 
+def _key(node: Node) -> str:
+    """What the records of a node are keyed by."""
+    operation = node.operation
+    parts = [_text(i) for i in operation.items] if isinstance(operation, Rekey) else [c.name for c in node.schema.key]
+    return ", ".join(f"`{part}`" for part in parts)
+
+
 def _conditions(plan: Mapping[str, Node], node: Node) -> list[str]:
     """The conditions of the filters between a node and the first one above that is not a filter or a map."""
     found: list[str] = []
@@ -203,7 +215,7 @@ def _conditions(plan: Mapping[str, Node], node: Node) -> list[str]:
 def _differences(old: Node, new: Node) -> Iterator[str]:
     """How the operations differ in what decides which records there are."""
     if old.kind != new.kind:
-        yield f"it was a {old.kind}, is a {new.kind}"
+        yield f"it was {article(old.kind)}, is {article(new.kind)}"
     before, after = old.operation, new.operation
     if isinstance(after, Aggregate) and isinstance(before, Aggregate):
         yield from _calls(before, after)
