@@ -122,7 +122,7 @@ class ConfigurationError(VscRuntimeError):
 
 
 class StartError(VscRuntimeError):
-    """Spark does not start: an unknown master, a setting that it refuses, no Java."""
+    """Spark does not start (an unknown master, a setting that it refuses, no Java), or its master forgets the run."""
 
     code = "VSC907"
 

@@ -72,7 +72,7 @@ class SparkCluster:
         self.wait(lambda state: self._alive(state) == self._wanted)
 
     def start_master(self) -> None:
-        """Starts the master, on the same ports each time; it knows again what ran on it."""
+        """Starts the master, on the same ports each time; it knows again what ran on it (see `kill_master`)."""
         self._master = self._run("master", [_MASTER, "--port", str(self._port), "--webui-port", str(self._web)])
 
     def start_worker(self, number: int) -> None:
@@ -108,10 +108,12 @@ class SparkCluster:
         """Tells a worker to leave, as the notice before a spot instance goes does."""
         self._workers[number].send_signal(signal.SIGPWR)
 
-    def kill_master(self) -> None:
-        """Ends the master with ``kill -9``."""
+    def kill_master(self, forgets: bool = False) -> None:
+        """Ends the master with ``kill -9``; one that `forgets` will not know what ran on it."""
         assert self._master is not None
         _kill(self._master)
+        if forgets:
+            shutil.rmtree(self._folder / "recovery")
 
     def stop(self) -> None:
         """Stops all that runs."""

@@ -94,15 +94,38 @@ def test_the_results_stay_exact(fault: str, cluster: SparkCluster, topology: Pat
     }  # fmt: skip
     words = command(cluster, topology, base, tmp_path / "out", tmp_path / "ck")
     words += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    said, happening = [], threading.Thread(target=happens, args=(cluster,))
-    with subprocess.Popen(words, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+    status, said = ran(words, tmp_path, lambda: happens(cluster))
+    assert status == 0, said
+    assert any(seen in path.read_text() for path in log.iterdir())
+    assert "Error in TaskFailureListener" not in cluster.executor_logs()  # a state that was not left as it was
+    assert written(tmp_path / "out") == expected()
+
+
+@pytest.mark.skipif(ASKED != "all", reason="the master is asked every 30 seconds: make thorough-long")
+def test_a_run_that_its_master_has_forgotten_ends(
+    cluster: SparkCluster, topology: Path, base: Path, tmp_path: Path
+) -> None:
+    words = command(cluster, topology, base, tmp_path / "out", tmp_path / "ck")
+
+    def forget() -> None:
+        cluster.kill_master(forgets=True)
+        cluster.start_master()
+
+    status, said = ran(words, tmp_path, forget)
+    assert (status, "error[VSC907]" in said, "no longer knows this run" in said) == (3, True, True), said
+    assert ran(words, tmp_path, lambda: None)[0] == 0
+    assert written(tmp_path / "out") == expected()
+
+
+def ran(words: list[str], folder: Path, happens: Callable[[], None]) -> tuple[int, str]:
+    """The exit status of a run and what it says; `happens` once its first epoch is written."""
+    said, happening = [], threading.Thread(target=happens)
+    with subprocess.Popen(words, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
             said.append(line)
             if happening.ident is None and '"event": "batch"' in line:
                 happening.start()
-    assert process.returncode == 0, "".join(said)
-    happening.join()
-    assert any(seen in path.read_text() for path in log.iterdir())
-    assert "Error in TaskFailureListener" not in cluster.executor_logs()  # a state that was not left as it was
-    assert written(tmp_path / "out") == expected()
+    if happening.ident is not None:
+        happening.join()
+    return process.returncode, "".join(said)

@@ -39,7 +39,7 @@ __all__ = ["EpochWriter"]
 
 @dataclass(eq=False)
 class EpochWriter:
-    """For foreachBatch. `error` is the last exception; `hooks` are called for every epoch.
+    """For foreachBatch. `error` is why the query fails; `hooks` are called for every epoch.
 
     `running` is the epoch that is being written, None between epochs.
     """
@@ -65,10 +65,14 @@ class EpochWriter:
         try:
             self._write(batch, epoch)
         except BaseException as error:
-            self.error = error
+            self.failed(error)
             raise
         finally:
             self.running = None
+
+    def failed(self, error: BaseException) -> None:
+        """Keeps why the query fails: the first reason is the one that counts."""
+        self.error = self.error or error
 
     def _write(self, batch: DataFrame, epoch: int) -> None:
         self.claim.check()

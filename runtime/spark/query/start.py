@@ -64,6 +64,7 @@ from vsc.runtime.spark.session.executors import Executors
 from vsc.runtime.spark.session.packages import packages_of
 from vsc.runtime.spark.session.session import checkpoint_settings, configured, query_configuration, usable_session
 from vsc.runtime.spark.session.ship import ship
+from vsc.runtime.spark.session.standalone import watch_master
 from vsc.runtime.spark.stages.pipeline import pipeline
 from vsc.runtime.spark.state.local_folder import LocalFolders, new_run
 
@@ -247,6 +248,7 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
         held.release()
         raise
     released_after(query, held)
+    watch_master(spark, query, writer.failed)
     return Started(query, writer, held, what)
 
 

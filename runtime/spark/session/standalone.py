@@ -1,4 +1,4 @@
-"""Says within seconds that a master does not answer, or has nothing to run executors on.
+"""Says within seconds that a master does not answer, has nothing to run executors on, or has forgotten a run.
 
 Spark itself tries for a minute and a half, or waits for ever. A standalone master shows on its page what its workers
 have free. Where nothing says whether executors are still to come (YARN and Kubernetes start machines for them), there
@@ -22,17 +22,20 @@ import pyspark
 from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.words import counted
 from vsc.runtime.errors import StartError
 
-__all__ = ["check_answers", "looking_for_slots", "no_room", "registering"]
+__all__ = ["check_answers", "looking_for_slots", "no_room", "registering", "watch_master"]
 
 _log = logging.getLogger(__name__)
 
 _PATIENCE = 10.0
 """How many seconds pass without an executor before something is said."""
 _LOOK = 1.0
+_LOOK_RUNNING = 30.0
+"""How often a master is asked whether it still knows a run."""
 _WAITING = "StandaloneSchedulerBackend.waitForRegistration"
 _STANDALONE = "spark://"
 _PORTS = "org.apache.spark.deploy.master.MasterMessages$BoundPortsRequest$"
@@ -138,33 +141,71 @@ def looking_for_slots(spark: SparkSession, started: Callable[[], bool]) -> Itera
         over.set()
 
 
+def watch_master(spark: SparkSession, query: StreamingQuery, failed: Callable[[StartError], None]) -> None:
+    """Ends `query` once its standalone master no longer knows the application, as one that has been started again
+    without recovery: its workers stop the executors, and Spark would wait for others for ever. `failed` gets the error
+    first."""
+    context = spark.sparkContext
+    application = context.applicationId
+
+    def watch() -> None:
+        missed = 0
+        while not _ended(query, _LOOK_RUNNING):
+            state = _in_charge(spark)
+            missed = 0 if state is None or any(one["id"] == application for one in state["activeapps"]) else missed + 1
+            if missed > 1:
+                failed(
+                    StartError(
+                        f"the master {context.master} no longer knows this run ({application}): it was started again",
+                        "the same command continues; with spark.deploy.recoveryMode, a master keeps what it knows",
+                    )
+                )
+                context.cancelJobGroup(str(query.runId))
+
+    if (context.master or "").startswith(_STANDALONE):
+        threading.Thread(target=watch, name="vsc-master", daemon=True).start()
+
+
+def _ended(query: StreamingQuery, seconds: float) -> bool:
+    """Whether `query` ends within so many seconds."""
+    try:
+        return bool(query.awaitTermination(seconds))  # type: ignore[arg-type]
+    except Exception:  # its failure is its caller's to see
+        return True
+
+
 def _no_room(spark: SparkSession) -> StartError | None:
     """Why a standalone master has no executor for this application; None if it has, or does not say."""
-    context = spark.sparkContext
-    if not (context.master or "").startswith(_STANDALONE):
-        return None
-    try:
-        with urllib.request.urlopen(f"{_page(spark)}/json/", timeout=_PATIENCE) as answer:
-            state = json.load(answer)
-    except (Py4JError, OSError, ValueError):
-        _log.debug("the master's page cannot be read", exc_info=True)
+    context, state = spark.sparkContext, _in_charge(spark)
+    if state is None:
         return None
     cores = int(context.getConf().get("spark.executor.cores") or 1)
     return no_room(context.master or "", state, context.applicationId, cores)
 
 
-def _page(spark: SparkSession) -> str:
-    """The address of the page of the master that is in charge: it is asked for the port."""
+def _in_charge(spark: SparkSession) -> Mapping[str, Any] | None:
+    """What the page of the standalone master in charge shows; None where there is none, or none answers."""
+    master = spark.sparkContext.master or ""
+    for host, port in _addresses(master) if master.startswith(_STANDALONE) else ():
+        try:
+            with urllib.request.urlopen(f"{_page(spark, host, port)}/json/", timeout=_PATIENCE) as answer:
+                state: Mapping[str, Any] = json.load(answer)
+        except (Py4JError, OSError, ValueError):
+            _log.debug("the page of the master at %s:%s cannot be read", host, port, exc_info=True)
+        else:
+            if state["status"] == "ALIVE":
+                return state
+    return None
+
+
+def _page(spark: SparkSession, host: str, port: int) -> str:
+    """The address of a master's page: it is asked for the port."""
     jvm: Any = spark._jvm
     assert jvm is not None
     environment = spark.sparkContext._jsc.sc().env()
     request = jvm.java.lang.Class.forName(_PORTS).getField("MODULE$").get(None)
-    for host, port in _addresses(str(spark.sparkContext.master)):
-        with contextlib.suppress(Py4JError):
-            master = environment.rpcEnv().setupEndpointRef(jvm.org.apache.spark.rpc.RpcAddress(host, port), "Master")
-            ports = master.askSync(request, jvm.scala.reflect.ClassTag.Any())
-            return f"http://{host}:{ports.webUIPort()}"
-    raise OSError("no master answers")
+    master = environment.rpcEnv().setupEndpointRef(jvm.org.apache.spark.rpc.RpcAddress(host, port), "Master")
+    return f"http://{host}:{master.askSync(request, jvm.scala.reflect.ClassTag.Any()).webUIPort()}"
 
 
 def no_room(master: str, state: Mapping[str, Any], application: str, cores: int) -> StartError | None:

@@ -7,13 +7,13 @@ import socket
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from vsc.runtime.errors import StartError
 from vsc.runtime.spark.session import standalone
-from vsc.runtime.spark.session.standalone import check_answers, looking_for_slots, no_room, registering
+from vsc.runtime.spark.session.standalone import check_answers, looking_for_slots, no_room, registering, watch_master
 
 MASTER = "spark://m:7077"
 WORKER = {"state": "ALIVE", "cores": 4, "coresfree": 4, "memory": 8192, "memoryfree": 8192}
@@ -144,3 +144,48 @@ def test_a_job_for_which_there_is_no_executor_is_cancelled(
     with looking_for_slots(spark, lambda: True):
         threading.Event().wait(0.2)
     assert len(answers) == 1
+
+
+class Query(SimpleNamespace):
+    """A query that runs until its jobs are cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__(runId="run-1", over=threading.Event())
+
+    def awaitTermination(self, seconds: float) -> bool:
+        if self.over.wait(seconds):
+            raise RuntimeError("cancelled")
+        return False
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, states: list[dict[str, Any] | None]) -> list[str]:
+    """What a run fails with whose master says `states`, one after the other, and then the last one again."""
+    query = Query()
+    failures: list[str] = []
+
+    def cancel(group: str) -> None:
+        assert group == query.runId and failures
+        query.over.set()
+
+    def state(spark: object) -> dict[str, Any] | None:
+        if len(states) == 1:
+            query.over.set()
+        return states.pop(0) if states else None
+
+    monkeypatch.setattr(standalone, "_LOOK_RUNNING", 0.01)
+    monkeypatch.setattr(standalone, "_in_charge", state)
+    context = SimpleNamespace(master=MASTER, applicationId="app-1", cancelJobGroup=cancel)
+    watch_master(cast(Any, SimpleNamespace(sparkContext=context)), cast(Any, query), lambda e: failures.append(str(e)))
+    assert query.over.wait(20)
+    for thread in threading.enumerate():
+        if thread.name == "vsc-master":
+            thread.join()
+    return failures
+
+
+def test_a_run_that_the_master_no_longer_knows_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[str, Any] = {"activeapps": [APP]}
+    unknown: dict[str, Any] = {"activeapps": [APP | {"id": "app-2"}]}
+    assert watched(monkeypatch, [known, unknown, known, None, unknown, None, unknown, known]) == []
+    [failure] = watched(monkeypatch, [known, unknown, unknown])
+    assert f"the master {MASTER} no longer knows this run (app-1)" in failure
