@@ -6,9 +6,7 @@ their rows are alike.
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
@@ -18,6 +16,7 @@ from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
 from vsc.plan import Connector
 from vsc.plan.connectors import facts_of
+from vsc.plan.connectors.place import Place
 from vsc.plan.record import record
 
 __all__ = ["check_places"]
@@ -25,26 +24,13 @@ __all__ = ["check_places"]
 
 @record
 class _Location:
-    """Where a connector reads or writes: `within` is the kind of the system and its names, of which one is enough to
-    reach it, `path` the place in it, which `span` writes.
+    """A place, and what writes it."""
 
-    `file` is what a file there is called, if the place is a folder.
-    """
-
-    within: tuple[str, ...]
-    path: str
+    place: Place
     span: Span
-    file: str = ""
 
     def holds(self, other: _Location) -> bool:
-        """Whether what is at `other` is here, too. The path may be a glob."""
-        (kind, *names), (other_kind, *others) = self.within, other.within
-        if kind != other_kind or (names != others and set(names).isdisjoint(others)):
-            return False
-        if not self.file:
-            return self.path == other.path
-        pattern, written = self.path.split("/"), f"{other.path}/{other.file}".split("/")
-        return len(pattern) <= len(written) and all(map(fnmatchcase, written, pattern))
+        return self.place.holds(other.place)
 
 
 def check_places(topology: Topology, connectors: Connectors) -> tuple[Finding, ...]:
@@ -95,13 +81,8 @@ def _place(clause: syntax.ConnectorClause, connector: Connector | None) -> _Loca
     """The place of a connector; None if it has none, or is wrong."""
     if connector is None:
         return None
-    options = {name: str(value) for name, value in connector.options}
-    spans = {option.name.text: option.value.span for option in clause.options if not option.quoted}
-    where = facts_of(connector.kind).place(options)
-    if where is None:
+    options = {name: str(value) for name, value in (*connector.options, *connector.spark_options)}
+    place = facts_of(connector.kind).place(options)
+    if place is None:
         return None
-    within, name = where
-    if name != "path":
-        return _Location(within, options[name], spans[name])
-    file = f"part-0.{options['format']}" if "format" in options else ""
-    return _Location(within, posixpath.normpath(options[name].removeprefix("file:")), spans[name], file)
+    return _Location(place, next(o.value.span for o in clause.options if o.name.text == place.option and not o.quoted))

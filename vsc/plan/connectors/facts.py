@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple
 from typing import Literal as Choice
 
 from vsc.plan.connectors.dataset import Dataset
+from vsc.plan.connectors.place import Place
 from vsc.plan.record import record
 from vsc.plan.types import DataType
 
@@ -154,8 +155,8 @@ class ConnectorFacts:
         """What its tasks import beside what all tasks do: Python packages, by their names for pip."""
         return ()
 
-    def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str] | None:
-        """Where it reads or writes: what names the system, and the option that names the place in it; None for none."""
+    def place(self, options: Mapping[str, str]) -> Place | None:
+        """Where it reads or writes; None for no place. `options` are vsc's own and Spark's."""
         return None
 
     def dataset(self, options: Mapping[str, str], files: str) -> Dataset | None:

@@ -22,6 +22,7 @@ from vsc.plan.connectors.facts import (
     written,
 )
 from vsc.plan.connectors.file_writers import writer_problems, wrong_writer_option
+from vsc.plan.connectors.place import Place, folder
 
 __all__ = [
     "CELL_OPTIONS", "CELL_TEXTS", "FILE_OPTIONS", "LINE_OPTIONS", "TEXT_FORMATS", "FilesFacts", "cell_problems",
@@ -131,9 +132,9 @@ class FilesFacts(ConnectorFacts):
         if role == "source" and options.get("format") == "csv":
             yield from cell_problems(spark)
 
-    def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+    def place(self, options: Mapping[str, str]) -> Place:
         """The folder."""
-        return (self.kind,), "path"
+        return folder(options["path"], f"part-0.{options['format']}")
 
     def dataset(self, options: Mapping[str, str], files: str) -> Dataset:
         """The folder."""

@@ -19,6 +19,7 @@ from vsc.plan.connectors.facts import (
     Values,
     Wrong,
 )
+from vsc.plan.connectors.place import Place
 
 __all__ = ["KafkaFacts"]
 
@@ -120,10 +121,10 @@ class KafkaFacts(ConnectorFacts):
         """Options of change events."""
         return debezium_problems(role, options)
 
-    def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+    def place(self, options: Mapping[str, str]) -> Place:
         """The topic, in the cluster of these brokers."""
         servers = sorted(server.strip() for server in options["bootstrap_servers"].split(","))
-        return (self.kind, *servers), "topic"
+        return Place((self.kind, *servers), options["topic"], "topic")
 
     def dataset(self, options: Mapping[str, str], files: str) -> Dataset:
         """The topic, at the first of the brokers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from vsc.plan.connectors.dataset import Dataset, at_path
@@ -14,16 +14,20 @@ from vsc.plan.connectors.facts import (
     WITH_TIMESTAMP,
     ConnectorFacts,
     OptionSpec,
+    Problem,
     Role,
     Values,
     Wrong,
     written,
+    wrong_count,
 )
+from vsc.plan.connectors.place import Place, folder
 
 __all__ = ["TABLE_NAME", "DeltaFacts", "IcebergFacts"]
 
 TABLE_NAME = re.compile(r"[^.`]+|`(?:[^`]|``)+`")
 """A part of the name of a lake table."""
+_DATED = re.compile(r"\s*\d{4}(?!\d)")
 _FEED = "readchangefeed"
 _HISTORY = {
     "history": OptionSpec("string", "'scd2'", ("scd2",)),
@@ -77,9 +81,11 @@ class LakeFacts(ConnectorFacts):
             return f"'{name}' is not an option of {self.shown} source", f"those that there are: {known}"
         return None
 
-    def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+    def place(self, options: Mapping[str, str]) -> Place:
         """The folder, or the table of a catalog."""
-        return ((self.kind,), "path") if "path" in options else ((self.kind, "table"), "table")
+        if "path" in options:
+            return folder(options["path"], "part-0.parquet")
+        return Place((self.kind,), options["table"], "table")
 
     def dataset(self, options: Mapping[str, str], files: str) -> Dataset:
         """The folder; of a catalog's table, whose place only the catalog knows, its name."""
@@ -101,6 +107,22 @@ class DeltaFacts(LakeFacts):
          "ignoredeletes", "ignorechanges", "skipchangecommits", "excluderegex", "failondataloss")
     )  # fmt: skip
 
+    def wrong_word(self, name: str, value: str) -> Wrong:
+        """Where reading begins."""
+        lower = name.lower()
+        if lower == "startingversion" and not value.isdecimal() and value.lower() != "latest":
+            return f"'{name}' is a version of the table or 'latest', not '{value}'", "write one, such as '0'"
+        if lower == "startingtimestamp" and _DATED.match(value) is None:
+            return f"'{name}' is a date or a time, not '{value}'", "write one, such as '2026-05-04T10:00:00Z'"
+        return None
+
+    def wrong_together(self, role: Role, options: Values, spark: Values) -> Iterator[Problem]:
+        """Two places to begin at."""
+        names = {name.lower(): name for name in spark}
+        if role == "source" and names.keys() >= {"startingversion", "startingtimestamp"}:
+            message = "'startingVersion' says already where reading begins"
+            yield Problem(names["startingtimestamp"], True, False, message, "remove one of the two")
+
     def timeless(self, spark: Values) -> str | None:
         """Rows of the change feed have the time of their commit."""
         feed = {name.lower(): written(value).lower() for name, value in spark.items()}.get(_FEED)
@@ -116,6 +138,15 @@ class IcebergFacts(LakeFacts):
         ("stream-from-timestamp", "streaming-skip-delete-snapshots", "streaming-skip-overwrite-snapshots",
          "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch")
     )  # fmt: skip
+
+    flags = frozenset(("streaming-skip-delete-snapshots", "streaming-skip-overwrite-snapshots"))
+
+    def wrong_word(self, name: str, value: str) -> Wrong:
+        """Where reading begins, and how much an epoch takes."""
+        lower = name.lower()
+        if lower == "stream-from-timestamp" and not value.isdecimal():
+            return f"'{name}' is milliseconds since 1970, not '{value}'", "write them, such as '1777888800000'"
+        return wrong_count(name, value, 10) if lower.startswith("streaming-max-") else None
 
     def timeless(self, spark: Values) -> str:
         """They have none."""

@@ -19,6 +19,7 @@ from vsc.plan.connectors.facts import (
     Values,
     Wrong,
 )
+from vsc.plan.connectors.place import Place
 
 __all__ = ["HOST", "PARAMETERS", "URL", "PostgresFacts"]
 
@@ -71,9 +72,9 @@ class PostgresFacts(ConnectorFacts):
         """Parameters of the connection that vsc does not support."""
         return _parameter(name)
 
-    def place(self, options: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
-        """The table, in the database."""
-        return (self.kind, options["url"].partition("?")[0]), "table"
+    def place(self, options: Mapping[str, str]) -> Place:
+        """The table, with its schema, in the database."""
+        return Place((self.kind, options["url"].partition("?")[0]), self.dataset(options, "").name, "table")
 
     def dataset(self, options: Mapping[str, str], files: str) -> Dataset:
         """The table, with its database and its schema, at the first of the hosts.
