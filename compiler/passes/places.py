@@ -1,7 +1,6 @@
 """Sinks that write where another sink writes, or where their own rows come from (VSC342, VSC343).
 
-Places are compared as they are written: two variables are two places. What is dropped and what is missed may share one:
-their rows are alike.
+What a place is, its connector says. What is dropped and what is missed may share one: their rows are alike.
 """
 
 from __future__ import annotations
@@ -29,55 +28,52 @@ class _Location:
     place: Place
     span: Span
 
-    def holds(self, other: _Location) -> bool:
-        return self.place.holds(other.place)
-
 
 def check_places(topology: Topology, connectors: Connectors) -> tuple[Finding, ...]:
     """What is doubtful about the places of the sinks."""
     findings: list[Finding] = []
     sources = {
-        name: place
+        name: location
         for name, node in topology.nodes.items()
-        if isinstance(node, syntax.SourceDecl) and (place := _place(node.connector, connectors.sources.get(name)))
+        if isinstance(node, syntax.SourceDecl) and (location := _location(node.connector, connectors.sources.get(name)))
     }
     before: list[tuple[syntax.SinkDecl, _Location]] = []
     for index, sink in enumerate(topology.sinks):
-        place = _place(sink.connector, connectors.sinks.get(index))
-        if place is None:
+        location = _location(sink.connector, connectors.sinks.get(index))
+        if location is None:
             continue
-        findings.extend(_onto_source(topology, sink, place, sources))
+        findings.extend(_onto_source(topology, sink, location, sources))
         lost = topology.lost(sink) is not None
         other = next(
             (s for s, earlier in before
-             if (earlier.holds(place) or place.holds(earlier)) and not (lost and topology.lost(s) is not None)),
+             if earlier.place.meets(location.place) and not (lost and topology.lost(s) is not None)),
             None,
         )  # fmt: skip
         if other is not None:
-            findings.append(_twice(place, other))
-        before.append((sink, place))
+            findings.append(_twice(location, other))
+        before.append((sink, location))
     return tuple(findings)
 
 
-def _twice(place: _Location, other: syntax.SinkDecl) -> Finding:
+def _twice(location: _Location, other: syntax.SinkDecl) -> Finding:
     label = Label(other.connector.span, "this sink writes there, too")
     help = "name another place, or `merge` the streams and write them once"
-    return Finding("VSC342", place.span, "two sinks write to one place: whoever reads it sees both", (label,), help)
+    return Finding("VSC342", location.span, "two sinks write to one place: whoever reads it sees both", (label,), help)
 
 
 def _onto_source(
-    topology: Topology, sink: syntax.SinkDecl, place: _Location, sources: dict[str, _Location]
+    topology: Topology, sink: syntax.SinkDecl, location: _Location, sources: dict[str, _Location]
 ) -> Iterator[Finding]:
     written = sink.name if topology.lost(sink) is None else sink.of
     above = frozenset(sources) if written is None else topology.above(written.text)
     for name, source in sources.items():
-        if name in above and source.holds(place):
+        if name in above and source.place.holds(location.place):
             label = Label(source.span, f"{code(named(name))} reads it here")
             message = f"this sink writes where its own source {code(named(name))} reads: its rows would come in again"
-            yield Finding("VSC343", place.span, message, (label,), "name another place")
+            yield Finding("VSC343", location.span, message, (label,), "name another place")
 
 
-def _place(clause: syntax.ConnectorClause, connector: Connector | None) -> _Location | None:
+def _location(clause: syntax.ConnectorClause, connector: Connector | None) -> _Location | None:
     """The place of a connector; None if it has none, or is wrong."""
     if connector is None:
         return None

@@ -117,12 +117,12 @@ class Reasons:
         for before, after in zip(*read, strict=True):
             if self._pairs.get(after.name) is not before:
                 ops = [node.operation.op.replace("_", " ") for node in (before, after)]
-                was, now = map(article, ops)
-                return Reason(f"`{after.owner}`, which `{new.owner}` reads, was {was}, is {now}", after)
-        for names in zip(old.inputs, new.inputs, strict=False):
-            was, now = (_key(plan[name]) for plan, name in zip((self._old, self._new), names, strict=True))
-            if was != now:
-                return Reason(f"`{new.owner}`: its key was {was}, is {now}", new)
+                words = f"was {article(ops[0])}, is {article(ops[1])}"
+                return Reason(f"`{after.owner}`, which `{new.owner}` reads, {words}", after)
+        for before, after in zip(old.inputs, new.inputs, strict=False):
+            keys = _key(self._old[before]), _key(self._new[after])
+            if keys[0] != keys[1]:
+                return Reason(f"`{new.owner}`: its key was {keys[0]}, is {keys[1]}", new)
         return Reason(f"`{new.owner}` reads {now} under another key", new)
 
     def _changed_above(self, new: Node, old: Node) -> tuple[Node, Node] | None:

@@ -109,19 +109,21 @@ class KeySearch:
         if not unique:
             unique = list(_smallest(several, self.rows))
         times = np.concatenate(self.times) if self.times else None
-        nearly = self._nearly_unique(several, distinct, None if times is None else _mixed([*whole.values(), times]))
+        nearly = self._nearly_unique(whole, distinct, times)
         repeats = None
         if nearly is not None:
             repeats = Repeats(nearly, self.rows - distinct[nearly], _span(whole[nearly], times))
         return Keys(self.rows, tuple(unique[:_SHOWN]), tuple(_entities(several, times, self.rows)), repeats)
 
     def _nearly_unique(
-        self, several: Mapping[str, Hashes], distinct: Mapping[str, int], events: Hashes | None
+        self, whole: Mapping[str, Hashes], distinct: Mapping[str, int], times: Hashes | None
     ) -> str | None:
         """The likeliest column with few repeats. One that is not named like a key is taken for one if its repeats are
-        of the whole row, the event time included: `events` has a hash of each."""
-        few = [name for name in several if distinct[name] >= _NEARLY * self.rows]
-        different = None if events is None else len(np.unique(events))
+        of the whole row, the event time included."""
+        few = [name for name in whole if max(2, _NEARLY * self.rows) <= distinct[name] < self.rows]
+        if not few:
+            return None
+        different = None if times is None else len(np.unique(_mixed([*whole.values(), times])))
         return next((name for name in few if self.likings[name] == 0 or distinct[name] == different), None)
 
 

@@ -22,7 +22,7 @@ def shared_by(spark: SparkSession, plan: Plan, checkpoint: str | None, default_l
 
     The tables that it names have to be there.
     """
-    if is_here(spark.sparkContext.master or ""):
+    if is_here(spark.sparkContext.master):
         return ()
     found = []
     for node in plan.sources:

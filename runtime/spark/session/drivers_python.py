@@ -50,7 +50,7 @@ public class OnDriver extends SimplePythonFunction {
 def drivers_python(spark: SparkSession) -> Iterator[None]:
     """In this context, what the driver starts of a function of a frame is this process's Python."""
     context = spark.sparkContext
-    if is_here(context.master or "") or context.pythonExec == sys.executable:
+    if is_here(context.master) or context.pythonExec == sys.executable:
         yield
         return
     compiled, wrap = _compiled(spark), udf._wrap_function

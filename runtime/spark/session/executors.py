@@ -58,7 +58,7 @@ class Executors:
         self._known: frozenset[str] = frozenset()
         """Those that have been asked."""
         self._warned: set[str] = set()
-        self._here = is_here(spark.sparkContext.master or "")
+        self._here = is_here(spark.sparkContext.master)
 
     def check(self) -> None:
         """Asks the executors, if there are any that have not been asked. Raises what they have to share raises, and

@@ -117,7 +117,7 @@ def _checksums(spark: SparkSession) -> str:
     On a cluster, Spark 4.1 does not, and Hadoop's are there: a task that is interrupted, as the slower of two attempts
     is, would leave a state on its executor that cannot be loaded there again (SPARK-54585, fixed in 4.2).
     """
-    spoils = spark.version.startswith("4.1.") and not is_here(spark.sparkContext.master or "")
+    spoils = spark.version.startswith("4.1.") and not is_here(spark.sparkContext.master)
     return "false" if spoils else "true"
 
 
@@ -155,9 +155,9 @@ def query_configuration(partitions: int) -> dict[str, str]:
     }
 
 
-def is_here(master: str) -> bool:
+def is_here(master: str | None) -> bool:
     """Whether tasks run in the driver's own process."""
-    return master.startswith("local") and not master.startswith("local-cluster")
+    return master is not None and master.startswith("local") and not master.startswith("local-cluster")
 
 
 def local_settings() -> dict[str, str]:

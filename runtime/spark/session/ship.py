@@ -39,7 +39,7 @@ def ship(spark: SparkSession) -> None:
     """Makes sure that workers can import vsc. Once for each Spark application."""
     context = spark.sparkContext
     parent = str(Path(vsc.__file__).resolve().parent.parent)
-    if is_here(context.master or ""):
+    if is_here(context.master):
         path = context.environment.get("PYTHONPATH", "")
         if parent not in path.split(os.pathsep):
             context.environment["PYTHONPATH"] = os.pathsep.join(p for p in (parent, path) if p)
@@ -84,7 +84,7 @@ def warm_up(spark: SparkSession) -> threading.Thread | None:
 
     So the workers start while the driver still prepares the query: the first epoch would wait for them.
     """
-    if not is_here(spark.sparkContext.master or ""):
+    if not is_here(spark.sparkContext.master):
         return None
     ship(spark)
     with configured(spark, query_configuration(partitions=1)):

@@ -147,19 +147,18 @@ def watch_master(spark: SparkSession, query: StreamingQuery, failed: Callable[[S
     first."""
     context = spark.sparkContext
     application = context.applicationId
+    forgotten = StartError(
+        f"the master {context.master} no longer knows this run ({application}): it was started again",
+        "the same command continues; with spark.deploy.recoveryMode, a master keeps what it knows",
+    )
 
     def watch() -> None:
         missed = 0
         while not _ended(query, _LOOK_RUNNING):
             state = _in_charge(spark)
-            missed = 0 if state is None or any(one["id"] == application for one in state["activeapps"]) else missed + 1
+            missed = 0 if state is None or _known(state, application) else missed + 1
             if missed > 1:
-                failed(
-                    StartError(
-                        f"the master {context.master} no longer knows this run ({application}): it was started again",
-                        "the same command continues; with spark.deploy.recoveryMode, a master keeps what it knows",
-                    )
-                )
+                failed(forgotten)
                 context.cancelJobGroup(str(query.runId))
 
     if (context.master or "").startswith(_STANDALONE):
@@ -210,7 +209,7 @@ def _page(spark: SparkSession, host: str, port: int) -> str:
 
 def no_room(master: str, state: Mapping[str, Any], application: str, cores: int) -> StartError | None:
     """The same from what the page says; an executor takes so many `cores`."""
-    own = next((one for one in state.get("activeapps", ()) if one["id"] == application), None)
+    own = _known(state, application)
     if own is None or own["state"] != "WAITING":
         return None
     memory = int(own["memoryperexecutor"])
@@ -219,6 +218,11 @@ def no_room(master: str, state: Mapping[str, Any], application: str, cores: int)
         return None
     why = _why(workers, cores, memory)
     return StartError(f"{master} has no room for an executor: {why}", _help(state, application))
+
+
+def _known(state: Mapping[str, Any], application: str) -> Mapping[str, Any] | None:
+    """What a master's page says of an application; None if it does not know one of that id."""
+    return next((one for one in state.get("activeapps", ()) if one["id"] == application), None)
 
 
 def _why(workers: Sequence[Mapping[str, Any]], cores: int, memory: int) -> str:

@@ -31,6 +31,10 @@ class Place(NamedTuple):
         pattern, written = self.path.split("/"), f"{other.path}/{other.file}".split("/")
         return len(pattern) <= len(written) and all(map(fnmatchcase, written, pattern))
 
+    def meets(self, other: Place) -> bool:
+        """Whether what is at one of them is at the other, too."""
+        return self.holds(other) or other.holds(self)
+
 
 def folder(path: str, file: str) -> Place:
     """A folder, whoever writes its files."""
