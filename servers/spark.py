@@ -92,8 +92,7 @@ class SparkCluster:
 
     def executors(self, number: int) -> list[psutil.Process]:
         """The executors of a worker."""
-        children = psutil.Process(self._workers[number].pid).children(recursive=True)
-        return [c for c in children if c.name() == "java" and "CoarseGrainedExecutorBackend" in " ".join(c.cmdline())]
+        return [c for c in psutil.Process(self._workers[number].pid).children(recursive=True) if _is_executor(c)]
 
     def executor_logs(self) -> str:
         """What all executors have logged."""
@@ -177,6 +176,13 @@ class SparkCluster:
         disk.mkdir(parents=True, exist_ok=True)
         path.mkdir(parents=True, exist_ok=True)
         return disk
+
+
+def _is_executor(process: psutil.Process) -> bool:
+    try:
+        return process.name() == "java" and "CoarseGrainedExecutorBackend" in " ".join(process.cmdline())
+    except psutil.NoSuchProcess:  # it has just ended
+        return False
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

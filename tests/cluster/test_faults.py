@@ -7,6 +7,7 @@ come and go. The results stay exact.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import threading
 import time
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from servers.spark import SparkCluster
-from tests.cluster.test_cluster import base, command, environment, expected, topology, written
+from tests.cluster.test_cluster import FILES, base, command, environment, expected, topology, written
 
 __all__ = ["base", "topology"]  # fixtures
 
@@ -33,6 +34,7 @@ COMING_AND_GOING = {
 }  # fmt: skip
 DECOMMISSIONING = {"spark.decommission.enabled": "true", "spark.storage.decommission.enabled": "true"}
 SECONDS_STILL = 8
+SECONDS_TO_END = 120
 ASKED = os.environ.get("VSC_CLUSTER_FAULTS", "speculation")
 
 
@@ -105,26 +107,47 @@ def test_the_results_stay_exact(fault: str, cluster: SparkCluster, topology: Pat
 def test_a_run_that_its_master_has_forgotten_ends(
     cluster: SparkCluster, topology: Path, base: Path, tmp_path: Path
 ) -> None:
-    words = command(cluster, topology, base, tmp_path / "out", tmp_path / "ck")
+    """While it has nothing to do: a task that runs as its executor ends may fail by itself."""
+    shutil.copytree(base / "in", tmp_path / "in")
+    last = tmp_path / f"in/sales/{FILES - 1}.json"
+    content = last.read_text()
+    last.unlink()
+    words = command(cluster, topology, tmp_path, tmp_path / "out", tmp_path / "ck")
 
     def forget() -> None:
         cluster.kill_master(forgets=True)
         cluster.start_master()
+        until = time.monotonic() + SECONDS_TO_END
+        while cluster.executors(0) or cluster.executors(1):
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        last.write_text(content)
 
-    status, said = ran(words, tmp_path, forget)
+    going_on = [word for word in words if word != "--drain"] + ["--trigger", "1 second"]
+    status, said = ran(going_on, tmp_path, forget, epochs=FILES - 1)
     assert (status, "error[VSC907]" in said, "no longer knows this run" in said) == (3, True, True), said
     assert ran(words, tmp_path, lambda: None)[0] == 0
     assert written(tmp_path / "out") == expected()
 
 
-def ran(words: list[str], folder: Path, happens: Callable[[], None]) -> tuple[int, str]:
-    """The exit status of a run and what it says; `happens` once its first epoch is written."""
-    said, happening = [], threading.Thread(target=happens)
+def ran(words: list[str], folder: Path, happens: Callable[[], None], epochs: int = 1) -> tuple[int, str]:
+    """The exit status of a run and what it says; `happens` once so many epochs are written."""
+    said: list[str] = []
+
+    def happen() -> None:
+        try:
+            happens()
+        except BaseException:
+            process.kill()  # which would wait for ever for what did not happen
+            raise
+
+    happening = threading.Thread(target=happen)
     with subprocess.Popen(words, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
             said.append(line)
-            if happening.ident is None and '"event": "batch"' in line:
+            epochs -= '"event": "batch"' in line
+            if happening.ident is None and epochs == 0:
                 happening.start()
     if happening.ident is not None:
         happening.join()
