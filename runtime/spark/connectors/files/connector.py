@@ -65,6 +65,8 @@ _CSV = {
     "header": "true", "escape": '"', "ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false",
 }  # fmt: skip
 """What makes Spark write every text as it is, and as others read CSV: with a quote in it doubled, and its blanks."""
+_UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+"""Spark's mark of a whole folder is four requests to an object store, and nobody looks at it."""
 _log = logging.getLogger(__name__)
 _FIRST = "part-00000-"
 """What the files of Spark's first task begin with."""
@@ -320,7 +322,8 @@ class _FilesSink(EpochSink):
         writer = self._by_folder(rows).write.format(self._format).partitionBy(*self._folders)
         own = _CSV if self._format == "csv" else {}
         try:
-            writer.options(**own).options(**self._options.spark).save(path)
+            # The folder is a new one; to append is not to ask for it.
+            writer.mode("append").options(**own, **_UNMARKED).options(**self._options.spark).save(path)
         except (Py4JJavaError, PySparkException):
             check_folder_names(given, self._node, self._folders, self._place)
             raise

@@ -96,8 +96,8 @@ class EpochFiles:
         self._nested = nested
         self._lists: set[int] = set()
         self._merges = Merges(folder, self._aside, self._begin, place)
-        self._merged: PublishedFile | None = None
-        """The newest of the merged files when the query began."""
+        self._newest: PublishedFile | None = None
+        """The newest of the published files when the query began."""
 
     def prepare(self, append: bool, ancestors: Sequence[str] = ()) -> None:
         """Makes the folder; refuses foreign files in it, unless `append`; removes what a crash left unfinished.
@@ -110,8 +110,7 @@ class EpochFiles:
         if not append:
             self._refuse_foreign(tuple(f"part-{one[:MARK]}-" for one in (self._checkpoint, *ancestors)))
         self._merges.finish()
-        merged = (file for file in self._published() if file.merged)
-        self._merged = max(merged, key=lambda file: file.last, default=None)
+        self._newest = max(self._published(), key=lambda file: file.last, default=None)
         names = self._folder.names(self._aside)
         stems = {name: name.removesuffix(_LIST) for name in names}
         self._lists = {int(stem) for name, stem in stems.items() if stem != name and stem.isdigit()}
@@ -137,13 +136,12 @@ class EpochFiles:
         before, when files that a task has written are not there, or others are not what the list says.
         """
         if self.is_new(epoch):
-            listed = self._staged(epoch, rows, make)
+            self._write_new(epoch, rows, make)
         else:
             listed = self._listed(epoch)
             if listed.rows != rows():
                 raise listed.rows.differs(rows(), self._place, epoch, f"remove {self._all_of(epoch)}")
-        if listed is not None:
-            self._publish(epoch, listed)
+            self._roll_forward(epoch, listed)
         self._forget(epoch - _KEPT + 1)
 
     def check_back_to(self, epoch: int) -> None:
@@ -205,35 +203,28 @@ class EpochFiles:
             return self._folder.sizes(aside)
         return {name: self._folder.length(f"{aside}/{name}") for name in self._folder.files(aside)}
 
-    def _staged(self, epoch: int, rows: Callable[[], Tally], make: Writer) -> _Listed | None:
-        """The list of an epoch that was not there; None for one without rows, of which nothing stays."""
-        if self._merged is not None and epoch <= self._merged.last[0]:
+    def _write_new(self, epoch: int, rows: Callable[[], Tally], make: Writer) -> None:
+        """Writes and publishes an epoch that has no list; of one without rows nothing stays."""
+        if self._newest is not None and epoch <= self._newest.last[0]:
             raise SinkError(
-                f"{self._place}: {self._folder.path(self._merged.name)} holds rows of epochs up to "
-                f"{self._merged.last[0]}, but there is no list of epoch {epoch}",
+                f"{self._place}: {self._folder.path(self._newest.name)} holds rows of epochs up to "
+                f"{self._newest.last[0]}, but there is no list of epoch {epoch}",
                 "the checkpoint is older than what it wrote: restore a newer one, or run with a new one and another "
                 "path",
             )
         folder = f"{epoch}-{uuid.uuid4().hex}"
         aside = f"{self._aside}/{folder}"
         written = make(self._folder.path(aside))
-        if not rows().count:
-            self._folder.delete(aside)
-            return None
-        sizes = self._sizes(aside)
-        parts = [(name, sizes[name]) for name in sorted(sizes, key=_by_numbers) if not is_hidden(name)]
-        self._check_there(epoch, written, [name for name, _ in parts])
-        files = tuple((name, self._name(epoch, i, name), size) for i, (name, size) in enumerate(parts))
-        for _, name, _ in files:
-            if self._folder.exists(name):
-                raise SinkError(
-                    f"{self._place}: {self._folder.path(name)} already exists, but there is no list of epoch {epoch}",
-                    f"move the files of epoch {epoch} and of later ones away, then run again",
-                )
-        listed = _Listed(rows(), folder, files)
-        self._folder.write(self._list(epoch), listed.dump())
-        self._lists.add(epoch)
-        return listed
+        if rows().count:
+            sizes = self._sizes(aside)
+            parts = [(name, sizes[name]) for name in sorted(sizes, key=_by_numbers) if not is_hidden(name)]
+            self._check_there(epoch, written, [name for name, _ in parts])
+            files = tuple((name, self._name(epoch, i, name), size) for i, (name, size) in enumerate(parts))
+            self._folder.write(self._list(epoch), _Listed(rows(), folder, files).dump())
+            self._lists.add(epoch)
+            for old, name, _ in files:
+                self._publish(f"{aside}/{old}", name)
+        self._folder.delete(aside)
 
     def _check_there(self, epoch: int, written: Mapping[int, int], names: Sequence[str]) -> None:
         """SinkError if files of a task are not here: it may have written them to a disk of its own machine."""
@@ -246,15 +237,19 @@ class EpochFiles:
                 "give a path that the driver and all executors share: hdfs://..., s3a://..., or a shared disk",
             )
 
-    def _publish(self, epoch: int, listed: _Listed) -> None:
+    def _publish(self, staged: str, name: str) -> None:
+        if "/" in name:
+            self._folder.make(name.rpartition("/")[0])
+        self._folder.rename(staged, name)
+
+    def _roll_forward(self, epoch: int, listed: _Listed) -> None:
+        """Publishes what a crash has left of an epoch that has its list, and looks at what is published."""
         aside = f"{self._aside}/{listed.folder}"
         staged = self._sizes(aside)
         for old, name, size in listed.files:
             published = self._folder.size(name)
             if published is None and old in staged:
-                if "/" in name:
-                    self._folder.make(name.rpartition("/")[0])
-                self._folder.rename(f"{aside}/{old}", name)
+                self._publish(f"{aside}/{old}", name)
             elif published is None:
                 raise SinkError(
                     f"{self._place}: {self._folder.path(name)} is gone, although its epoch is not complete",

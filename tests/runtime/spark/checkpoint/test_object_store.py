@@ -126,7 +126,7 @@ def test_what_an_epoch_asks_of_the_store(whole: tuple[list[Request], list[int]])
         states = sum(name.startswith("ck/state/") for name in names)
         assert states == 6 * PARTITIONS
         assert sum(name.startswith("ck/") for name in names) - states <= 60
-        assert sum(name.startswith("priced/") for name in names) <= 80 + 13 * PARTITIONS
+        assert sum(name.startswith("priced/") for name in names) <= 60 + 13 * PARTITIONS
 
 
 def test_a_run_is_exact_wherever_the_store_ends(

@@ -94,7 +94,7 @@ class Disk:
         self.step()
 
     def save(self, path: str, contents: list[str]) -> dict[int, int]:
-        """As Spark does: into a folder of its own, then where it belongs, then a mark."""
+        """As Spark does: into a folder of its own, then where it belongs, then, if it is asked to, a mark."""
         folder = path.removeprefix(self.root + "/")
         for number, text in enumerate(contents):
             self.step()

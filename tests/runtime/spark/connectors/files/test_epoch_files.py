@@ -200,10 +200,17 @@ def test_files_of_something_else_are_refused_unless_append() -> None:
 
 def test_no_file_is_overwritten() -> None:
     disk = Disk()
-    disk.content["part-abcd-0-0000000000-00001.x.json"] = "from a backup"
-    with pytest.raises(SinkError, match=r"00001.x.json already exists, but there is no list of epoch 0"):
-        write(disk, sink(disk), 0, ["a", "b"])
-    assert disk.visible == {"part-abcd-0-0000000000-00001.x.json": "from a backup"}
+    disk.content["part-abcd-0-0000000002-00001.x.json"] = "from a backup"
+    for epoch in (0, 2):
+        with pytest.raises(SinkError, match=rf"rows of epochs up to 2, but there is no list of epoch {epoch}"):
+            write(disk, sink(disk), epoch, ["a", "b"])
+    assert disk.visible == {"part-abcd-0-0000000002-00001.x.json": "from a backup"}
+    write(disk, sink(disk), 3, ["c"])
+    late = sink(disk)
+    disk.content["part-abcd-0-0000000004-00000.x.json"] = "of another process"
+    with pytest.raises(FileExistsError):
+        write(disk, late, 4, ["a"])
+    assert disk.visible["part-abcd-0-0000000004-00000.x.json"] == "of another process"
 
 
 def test_published_files_that_changed_or_went_are_told() -> None:

@@ -129,7 +129,7 @@ def test_what_merged_files_hold_cannot_be_undone_or_written_again() -> None:
         files.check_back_to(4)
     assert error.value.help is not None and "go back to epoch 9 or a later one" in error.value.help
     files.check_back_to(9)
-    with pytest.raises(SinkError, match=r"to-0000000009-00000-1.x.json holds rows of epochs up to 9, but there is no"):
+    with pytest.raises(SinkError, match=r"0000000012-00000.x.json holds rows of epochs up to 12, but there is no list"):
         write(disk, sink(disk), 9, ["again"])
     assert disk.content == before
     files.back_to(9)
