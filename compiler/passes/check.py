@@ -91,7 +91,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
     stores, of_stores = check_stores(topology, order, kinds)
     windows, of_windows = check_windows(topology, order, kinds)
     statuses, of_versioning = check_versioning(topology, order, kinds, stores, windows)
-    suppressed, of_suppress = check_suppress(topology, order, kinds, statuses, windows)
+    suppressed, of_suppress = check_suppress(topology, order, clock or DEFAULT_CLOCK, kinds, statuses, windows)
     shapes, of_schemas = check_schemas(source, topology, order, kinds, windows)
     connectors, of_connectors = check_connectors(topology, kinds)
     findings = (

@@ -15,7 +15,7 @@ from vsc.compiler.passes.options import CLAUSE, read_options, too_long
 from vsc.compiler.passes.versioning import Statuses
 from vsc.compiler.passes.windows import Windows
 from vsc.compiler.topology import Topology
-from vsc.plan import Suppress
+from vsc.plan import Clock, Suppress
 from vsc.plan.connectors.facts import OptionSpec
 from vsc.plan.record import record
 
@@ -25,10 +25,10 @@ _COUNT = OptionSpec("whole number", "10000")
 
 
 def check_suppress(
-    topology: Topology, order: tuple[str, ...], kinds: Kinds, statuses: Statuses, windows: Windows
+    topology: Topology, order: tuple[str, ...], clock: Clock, kinds: Kinds, statuses: Statuses, windows: Windows
 ) -> tuple[Mapping[str, Suppress], tuple[Finding, ...]]:
     """What every valid `suppress` does, and what is wrong with the others."""
-    pass_ = _Suppressing(kinds, statuses, windows, {}, [])
+    pass_ = _Suppressing(clock, kinds, statuses, windows, {}, [])
     for name in (name for name in order if name in kinds):
         declaration = topology.nodes[name]
         if isinstance(declaration, syntax.DerivedDecl) and isinstance(declaration.operation, syntax.Suppress):
@@ -46,6 +46,7 @@ def suppress_options(windowed: bool) -> Mapping[str, OptionSpec]:
 class _Suppressing:
     """What has been found so far; `node` adds the next."""
 
+    clock: Clock
     kinds: Kinds
     statuses: Statuses
     windows: Windows
@@ -98,7 +99,9 @@ class _Suppressing:
                             + code(f"suppress {named(name)} until time limit ..."))
                 )  # fmt: skip
             return None
-        return window.grace + (window.size if window.kind == "session" else 0)
+        if self.clock == "input":
+            return window.lingers
+        return window.grace + (window.size if window.kind == "session" else 0)  # Kafka's, 1 ms too early (D31)
 
 
 def _too_few(option: syntax.Option) -> list[Finding]:

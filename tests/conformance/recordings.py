@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.oracle import Deleted, Ran, by_records, shipped
+from tests.oracle import Deleted, Ran, shipped
 from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Clock, Column, Plan
@@ -87,7 +88,8 @@ def play_at_once(recording: Recording, case: dict[str, Any], cuts: Sequence[int]
 
 @cache
 def _plan(topology: str, clock: Clock) -> Plan:
-    return by_records(compile_topology(topology, path="recorded.vdsl"), clock)
+    named = re.sub(r"^(topology \w+);", rf"\1 (clock = '{clock}');", topology)
+    return compile_topology(named, path="recorded.vdsl")
 
 
 def _row(number: int, step: dict[str, Any]) -> EpochRow:

@@ -89,8 +89,8 @@ def test_final_windows_hold_back_their_length_and_grace(window: str, hold: int) 
     ("window", "hold"),
     [
         ("tumbling (size = 100 ms, grace = 7 ms)", 107),
-        ("sliding (difference = 100 ms, grace = 7 ms)", 107),
-        ("session (gap = 100 ms, grace = 7 ms)", 107),
+        ("sliding (difference = 100 ms, grace = 7 ms)", 108),
+        ("session (gap = 100 ms, grace = 7 ms)", 108),
     ],
 )
 def test_suppress_finds_the_window_far_above(window: str, hold: int) -> None:

@@ -551,8 +551,9 @@ class Suppress(Facts):
     """Holds a table's changes back (KIP-328).
 
     `until` is ``window_closes``: one final row for each window, `wait` ms after the window's end (its grace, plus a
-    session's gap); or ``time_limit``: at most one change of a key in `wait` ms. `max_records` and `max_bytes` bound
-    what is held. When it is full, the oldest is sent early (``emit``) or the query fails (``fail``).
+    session's gap; by the clock of the input 1 ms more where the end is inclusive, as the window is open until then); or
+    ``time_limit``: at most one change of a key in `wait` ms. `max_records` and `max_bytes` bound what is held. When it
+    is full, the oldest is sent early (``emit``) or the query fails (``fail``).
     """
 
     reads = ("table",)

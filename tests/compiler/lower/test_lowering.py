@@ -237,7 +237,7 @@ def test_windows_and_what_suppress_waits_for() -> None:
     assert [str(c.type) for c in window.schema.key] == ["string", "timestamp", "timestamp"]
     assert isinstance(window.operation, Aggregate) and window.operation.final
     assert window.operation.window == Window("session", 120_000, 0, 30_000)
-    assert found.node("s").operation == Suppress("window_closes", 150_000, None, 9, "fail")
+    assert found.node("s").operation == Suppress("window_closes", 150_001, None, 9, "fail")
     assert found.node("l").operation == Suppress("time_limit", 5_000, 2, None, "emit")
     assert found.node("pages").store == Store("pages", "unversioned", implied=True)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.oracle import difference, oracle, shipped
 from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
+from vsc.testing import TopologyTestDriver
 
 STREAM = "stream s (k string, v bigint, at bigint) from memory () key k timestamp at;"
 TABLE = "table t (k string, v bigint, at bigint, gone boolean) from memory () key k timestamp at delete when gone"
@@ -85,3 +86,26 @@ def test_what_comes_out_earlier_at_one_event_sees_the_rest_held(bounds: str) -> 
     whole, single = shipped(plan, [epoch], ["o"]), oracle(plan, [epoch], ["o"])
     assert ("('k2',)", 0, "(1, 1)") in whole.outcome["o"]
     assert whole.outcome == single.outcome
+
+
+@pytest.mark.parametrize("emit", ["emit final", "emit changes"])
+@pytest.mark.parametrize(
+    ("window", "last"),
+    [
+        ("session (gap = 3 ms)", [("a", 48, 1), ("b", 48, 2)]),
+        ("sliding (difference = 3 ms, grace = 3 ms)", [("a", 48, 1), ("b", 45, 2)]),
+    ],
+)
+def test_what_a_record_may_still_change_is_not_final(window: str, last: list[tuple[str, int, int]], emit: str) -> None:
+    """At 48 what ends at 45 may still change, whatever came at 48 before (D31)."""
+    name, late = ("w" if emit == "emit final" else "o"), 48 if "session" in window else 45
+    text = f"""{STREAM}
+        table w = aggregate s group by k window {window} {emit} select count(*) as n;
+        table o = suppress w until window closes;
+        sink {name} to memory ();"""
+    with TopologyTestDriver(text) as driver:
+        for key, at in (("b", 45), ("a", 48), ("b", late), ("a", 90)):
+            driver.pipe("s", {"k": key, "v": 1, "at": at})
+        read = driver.read(name)
+    found = [(r.key["k"], round(r.key["window_end"].timestamp() * 1000), *(r.value or {}).values()) for r in read]
+    assert sorted(found) == last
