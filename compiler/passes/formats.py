@@ -112,10 +112,12 @@ def _format(
             if any(isinstance(part, ArrayType | MapType | StructType) for part in types_in(column.type)):
                 message = f"{form} cannot hold the column `{column.name}` of `{node}`, {column.type}"
                 yield Finding("VSC509", places["format"], message, (), "use `format = 'json'` or `'parquet'`")
-    for column in (*schema.key, *schema.value) if role == "source" and form in _JSON else ():
+    is_json = form in _JSON or facts_of(connector.kind).json_values
+    for column in (*schema.key, *schema.value) if role == "source" and is_json else ():
         if (key := other_key(column.type)) is not None:
-            message = f"{form} cannot hold the column `{column.name}` of `{node}`: the keys of a JSON map are strings"
-            yield Finding("VSC509", places["format"], message, (), f"declare `map<string, ...>`, not `map<{key}, ...>`")
+            what, place = form or connector.kind, places.get("format", clause.kind.span)
+            message = f"{what} cannot hold the column `{column.name}` of `{node}`: the keys of a JSON map are strings"
+            yield Finding("VSC509", place, message, (), f"declare `map<string, ...>`, not `map<{key}, ...>`")
     if role == "sink":
         yield from check_partition_folders(clause, node, schema)
     yield from check_messages(options, places, node, schema, role)

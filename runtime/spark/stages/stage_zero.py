@@ -71,7 +71,7 @@ class StageZeroTask:
         steps = StepsRouter(self.plan, self.source, self.partitions, pace)
         files = _Files(self, counters, pace, steps)
         keys = slots(self.partitions)
-        rows = _gathered(batches)
+        rows = _gathered(map(_sound, batches))
         for node, records in files.portions(rows if self.reader is None else _gathered(self.reader(rows))):
             routed = steps.route(records) if node == STEPS else router.route(node, records)
             yield from record_batches(routed, keys)
@@ -182,6 +182,15 @@ class _Files:
 
     def _split(self) -> SourceError:
         return SourceError(f"source '{self._name}': a file was split between tasks", "report this as a bug in vsc")
+
+
+def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with all offsets. A JVM sends none for lists inside of lists where there are none (say, where all are
+    null), and what Arrow reads in their place may end the process; what is concatenated has them."""
+    if not any(map(pa.types.is_nested, batch.schema.types)):
+        return batch
+    columns = [pa.concat_arrays([c, c[:0]]) if pa.types.is_nested(c.type) else c for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

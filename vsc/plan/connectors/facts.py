@@ -98,7 +98,8 @@ class ConnectorFacts:
     client begin, and what it is called.
 
     Rows: a source has only the columns that it `provides`, if any; `in_folders`: also those that folders of its files
-    are named after, such as ``day=2026-05-04``. `flat` formats hold no arrays, maps or structs.
+    are named after, such as ``day=2026-05-04``. `flat` formats hold no arrays, maps or structs. `json_values`: these
+    are JSON.
     Formats `of_tables` bring changes of whole rows, with their keys, which only tables can be read from. The sink of a
     table `adds` columns. If it is `newest_only`, such a sink takes only the newest change of each key of a versioned
     table.
@@ -123,6 +124,7 @@ class ConnectorFacts:
     provides: ClassVar[Mapping[str, DataType]] = {}
     in_folders: ClassVar[bool] = False
     flat: ClassVar[tuple[str, ...]] = ()
+    json_values: ClassVar[bool] = False
     of_tables: ClassVar[tuple[str, ...]] = ()
     adds: ClassVar[tuple[str, ...]] = ()
     newest_only: ClassVar[bool] = False

@@ -54,6 +54,7 @@ class PostgresFacts(ConnectorFacts):
     sink_only = ("create",)
     stream_sink_only = ("mode", "with_timestamp")
     main = "url"
+    json_values = True
     newest_only = True
 
     def untimed(self, options: Values) -> str:
