@@ -1,6 +1,6 @@
 """Spark's daemon of Python workers, with all that vsc's tasks need loaded before the first worker is forked.
 
-``spark.python.daemon.module`` names it (`session.session.local_settings`). Without it each worker imports
+``spark.python.daemon.module`` names it (`session.session.OWN_SETTINGS`). Without it each worker imports
 pyarrow, pandas and the operators itself. The only thread that runs at a fork is one of Arrow's allocator, which is
 made to be forked.
 """
@@ -8,6 +8,7 @@ made to be forked.
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 from pkgutil import walk_packages
 
@@ -31,16 +32,27 @@ _OPERATORS = "vsc.runtime.operators"
 
 
 def main() -> None:
-    """Loads what workers need, then forks them for Spark until Spark ends."""
+    """Loads what workers need, then forks them for Spark until Spark ends.
+
+    Where something is missing, workers still start: the first of them tells the driver what it is
+    (`vsc.runtime.spark.session.executors`).
+    """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads would have to be forked
+    try:
+        _load()
+    except Exception as error:
+        print(f"vsc's workers are forked with less than they need: {error!r}", file=sys.stderr)
+    from pyspark import daemon
+
+    daemon.manager()  # type: ignore[no-untyped-call]
+
+
+def _load() -> None:
     for name in _LOADED:
         import_module(name)
     for module in walk_packages(import_module(_OPERATORS).__path__, f"{_OPERATORS}."):
         import_module(module.name)
     keep_loaded()
-    from pyspark import daemon
-
-    daemon.manager()  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":

@@ -88,9 +88,7 @@ def _look(
     from vsc.runtime.spark.query.shared import shared_by
     from vsc.runtime.spark.session.executors import Executors
     from vsc.runtime.spark.session.packages import packages_of
-    from vsc.runtime.spark.session.ship import ship
 
-    ship(spark)
     shared = () if resolved is None else shared_by(spark, resolved, checkpoint, default_is_local(spark))
     found = Executors(spark, shared, packages_of(resolved), local_dir).look(servers)
     return f"{counted(len(found), 'executor')}, {counted(spark.sparkContext.defaultParallelism, 'core')}", found

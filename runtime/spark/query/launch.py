@@ -28,6 +28,7 @@ from vsc.runtime.spark.connectors.jars import connector_settings, unfetched
 from vsc.runtime.spark.session.interrupts import SIGNALS, Interrupted, Interrupts
 from vsc.runtime.spark.session.local_files import use_local_files
 from vsc.runtime.spark.session.session import OWN_SETTINGS, is_here, local_jvm, local_settings
+from vsc.runtime.spark.session.ship import ship
 from vsc.runtime.spark.session.standalone import check_answers, registering
 
 __all__ = ["launched", "local_session", "new_log"]
@@ -97,6 +98,7 @@ def launched(
         spark.sparkContext.setLogLevel("WARN")
         if is_here(master):
             use_local_files(spark)
+        ship(spark)
         yield spark
     except Exception as error:
         if interrupts.at_once:

@@ -53,6 +53,8 @@ SAFE_PATH = "PYTHONSAFEPATH"
 """The variable that keeps ``python -m`` from importing from the working directory."""
 OWN_SETTINGS = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Workers are forked with everything loaded.
+    "spark.python.daemon.module": "vsc.runtime.spark.worker_daemon",
     # Spark's own names, and vsc's: neither pages nor the event log show what they hold, or hold a login.
     "spark.redaction.regex": rf"(?i)secret|password|token|access[.]?key|{SECRET_NAME}|{SECRET_TEXT}",
 }
@@ -165,8 +167,6 @@ def local_settings() -> dict[str, str]:
     import nothing from the working directory (see `vsc.runtime.spark.session.ship`)."""
     return OWN_SETTINGS | {
         f"spark.executorEnv.{SAFE_PATH}": "1",
-        # Workers are forked with everything loaded.
-        "spark.python.daemon.module": "vsc.runtime.spark.worker_daemon",
         # Delta Lake looks at a table in 50 tasks, several times an epoch.
         "spark.databricks.delta.snapshotPartitions": "4",
     }

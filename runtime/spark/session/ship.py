@@ -2,7 +2,8 @@
 
 On the driver's own machine its folder goes on their path, and they run with this process's Python unless
 ``PYSPARK_PYTHON`` names another one; on a cluster a zip of the package is sent to the executors, unless it was imported
-from a zip itself: spark-submit has sent that to them.
+from a zip itself: spark-submit has sent that to them. It is on the path already of what forks the workers
+(`vsc.runtime.spark.worker_daemon`).
 Third-party packages are the cluster's to have.
 
 Spark starts workers with ``python -m``, in the driver's working directory, which comes first on their path then: a
@@ -22,6 +23,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import vsc
@@ -38,20 +40,29 @@ _ANY_PYTHON = "python3"
 def ship(spark: SparkSession) -> None:
     """Makes sure that workers can import vsc. Once for each Spark application."""
     context = spark.sparkContext
-    parent = str(Path(vsc.__file__).resolve().parent.parent)
+    parent = Path(vsc.__file__).resolve().parent.parent
     if is_here(context.master):
-        path = context.environment.get("PYTHONPATH", "")
-        if parent not in path.split(os.pathsep):
-            context.environment["PYTHONPATH"] = os.pathsep.join(p for p in (parent, path) if p)
+        _add_to_path(context, str(parent))
         if SAFE_PATH not in context.environment and _hides_modules(Path.cwd()):
             context.environment[SAFE_PATH] = "1"
         if "PYSPARK_PYTHON" not in os.environ and context.pythonExec == _ANY_PYTHON:
             context.pythonExec = sys.executable  # not the first one on the PATH: it may lack all that is needed
         return
-    if getattr(context, "_vsc_shipped", False) or not Path(vsc.__file__).exists():  # in a zip, of --py-files
+    if getattr(context, "_vsc_shipped", False):
         return
-    context.addPyFile(str(package_zip(Path(tempfile.mkdtemp(prefix="vsc-ship-")))))
+    archive = parent
+    if Path(vsc.__file__).exists():  # not in a zip, of --py-files
+        archive = package_zip(Path(tempfile.mkdtemp(prefix="vsc-ship-")))
+        context.addPyFile(str(archive))
+    _add_to_path(context, archive.name)  # executors put what they are sent into their working directory
     context._vsc_shipped = True  # type: ignore[attr-defined]
+
+
+def _add_to_path(context: SparkContext, entry: str) -> None:
+    """Puts it on the path on which Spark's daemons of workers, too, find their modules."""
+    path = context.environment.get("PYTHONPATH", "")
+    if entry not in path.split(os.pathsep):
+        context.environment["PYTHONPATH"] = os.pathsep.join(p for p in (entry, path) if p)
 
 
 def _hides_modules(folder: Path) -> bool:
