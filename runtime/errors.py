@@ -28,6 +28,7 @@ __all__ = [
     "LakeStorageError",
     "LakeTableError",
     "LocalStoreError",
+    "LostProcessError",
     "MissingColumnError",
     "MissingJarsError",
     "PositionError",
@@ -209,3 +210,9 @@ class LakeChangeError(VscRuntimeError):
     """A lake table whose newer commits cannot be read: rows were changed, the table was replaced, or they are gone."""
 
     code = "VSC924"
+
+
+class LostProcessError(VscRuntimeError):
+    """Spark lost a process that did the work, a Python worker or an executor, more often than it repeats a task."""
+
+    code = "VSC926"

@@ -17,6 +17,7 @@ from vsc.runtime.spark.base.object_stores import refused
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.lake.table import lake_failure
 from vsc.runtime.spark.formats.file_errors import read_error
+from vsc.runtime.spark.query.lost_processes import lost_process
 from vsc.runtime.spark.query.running_query import QueryFailedError
 
 __all__ = ["explained", "in_a_line", "started_late", "translated", "translating"]
@@ -27,6 +28,8 @@ _OWN = re.compile(
 )
 _BLOB = re.compile(r"blob '(\d+)-")
 _STATE_LOADING = ("CANNOT_LOAD_STATE_STORE", "state.RocksDB", "StateStore")
+_IN_PYTHON = "An exception was raised by the Python Proxy"
+"""How py4j begins to say what the driver raised in a call of the JVM's: a traceback follows, maybe with Java's."""
 _LATE = "Python worker failed to connect back"
 _NOT_LOADED = "Spark cannot load the state of the checkpoint"
 _NOTHING_FOUND = (
@@ -121,6 +124,8 @@ def _known(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None
             "a Python worker of Spark did not start within 10 seconds: the machine is too busy",
             "the same command continues with this epoch",
         )
+    if (lost := lost_process(text)) is not None:
+        return lost
     if "CANNOT_WRITE_STATE_STORE" in text:
         return StateError(
             f"Spark cannot write the state to the checkpoint: {_innermost(text)}",
@@ -142,6 +147,9 @@ def in_a_line(error: BaseException) -> str:
     if known is not None:
         return known.message
     lines = str(error).strip().splitlines()
+    if lines and _IN_PYTHON in lines[0]:
+        outer = [line for line in lines[1:] if line[:1].strip()]  # what is in a traceback is indented
+        lines = [*(line[2:] for line in outer if line.startswith(": ")), *outer, *lines]
     return masked(lines[0])[:600] if lines else type(error).__name__
 
 

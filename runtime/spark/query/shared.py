@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
@@ -38,4 +40,5 @@ def shared_by(spark: SparkSession, plan: Plan, checkpoint: str | None, default_l
         if path is not None:
             found.append(Shared(f"the sink of '{sink.node}'", path, SinkError))
     local = (one for one in found if is_local(one.path, default_local))
-    return tuple(Shared(one.what, local_path(one.path), one.error, one.read) for one in local)
+    # Relative paths are relative to the driver's working directory: executors get them whole.
+    return tuple(Shared(one.what, os.path.abspath(local_path(one.path)), one.error, one.read) for one in local)

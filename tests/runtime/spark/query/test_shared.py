@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,7 @@ sink s to iceberg (path = '/out/by_path');
 sink s to iceberg (table = 'lake.db.written');
 sink s to iceberg (table = 'lake.db.missing');
 sink s to files (path = 's3a://bucket/out', format = 'json');
-sink r to noop ();
+sink r to files (path = 'out/by_name', format = 'json');
 """
 
 
@@ -34,6 +35,7 @@ def test_tables_that_a_catalog_knows_are_looked_at_where_they_are(monkeypatch: p
         Shared("the source 'r'", "/warehouse/lake.db.read", SourceError, read=True),
         Shared("the checkpoint", "/ck", CheckpointError),
         Shared("the sink of 's'", "/out/by_path", SinkError),
+        Shared("the sink of 'r'", str(Path("out/by_name").absolute()), SinkError),
         Shared("the sink of 's'", "/warehouse/lake.db.written", SinkError),
     )
     context.master = "local[2]"

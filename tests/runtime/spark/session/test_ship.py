@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import py4j  # type: ignore[import-untyped]
-import pyspark
 import pytest
 
 from vsc.runtime.spark.session.session import OWN_SETTINGS, local_settings
@@ -100,8 +99,10 @@ def test_an_executor_loads_the_package_that_it_was_sent_before_it_forks_workers(
 def test_an_executor_that_lacks_packages_still_forks_workers(tmp_path: Path) -> None:
     """They tell what is missing: `vsc.runtime.spark.session.executors`."""
     package_zip(tmp_path)
-    for package in (pyspark, py4j):
-        (tmp_path / package.__name__).symlink_to(Path(package.__file__).parent)
-    found = daemon_of(tmp_path, "-S", path=".")
-    assert len(found.stdout) == 4
-    assert b"vsc's workers are forked with less than they need: ModuleNotFoundError" in found.stderr
+    for package in ("pyspark", "py4j"):
+        found = find_spec(package)
+        assert found is not None and found.origin is not None
+        (tmp_path / package).symlink_to(Path(found.origin).parent)
+    daemon = daemon_of(tmp_path, "-S", path=".")
+    assert len(daemon.stdout) == 4
+    assert b"vsc's workers are forked with less than they need: ModuleNotFoundError" in daemon.stderr
