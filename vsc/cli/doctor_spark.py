@@ -96,6 +96,7 @@ def _look(
 
 def _of_executor(answer: Answer, problems: list[VscRuntimeError], servers: dict[Servers, str]) -> Iterator[Check]:
     from vsc.runtime.spark.session.executors import APART_HELP, SECONDS_APART, apart
+    from vsc.runtime.spark.session.findings import MEMORY_HELP, short_of_memory
 
     name = f"executor {answer.host}"
     yield from (Check.of(name, problem) for problem in problems)
@@ -104,6 +105,8 @@ def _of_executor(answer: Answer, problems: list[VscRuntimeError], servers: dict[
             yield Check(name, f"it cannot connect to what {place} needs: {unreached}", _OPEN)
     if abs(answer.ahead) > SECONDS_APART:
         yield Check(name, f"its clock is {apart(answer.ahead)}", APART_HELP, fails=False)
+    if (little := short_of_memory(answer)) is not None:
+        yield Check(name, little, MEMORY_HELP, fails=False)
     room = f"{bytes_text(answer.free)} free for state"
     if answer.local is None and answer.free < LEAST_FREE_BYTES:
         yield Check(name, room, "free some space, or give --local-dir a bigger disk", fails=False)

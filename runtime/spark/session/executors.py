@@ -28,7 +28,7 @@ from vsc.plan.words import counted
 from vsc.runtime.errors import VscRuntimeError
 from vsc.runtime.spark.base.folders import missing, remove_empty
 from vsc.runtime.spark.base.servers import Servers
-from vsc.runtime.spark.session.findings import Shared, findings, not_run, skew
+from vsc.runtime.spark.session.findings import MEMORY_HELP, Shared, findings, not_run, short_of_memory, skew
 from vsc.runtime.spark.session.on_executor import Answer, Asked, look, token_file, write
 from vsc.runtime.spark.session.packages import asked_of, module_of
 from vsc.runtime.spark.session.session import is_here
@@ -67,12 +67,19 @@ class Executors:
             return
         found, known = self._look()
         for answer, problems in found:
-            if abs(answer.ahead) > SECONDS_APART and answer.own not in self._warned:
-                self._warned.add(answer.own)
-                _log.warning("the clock of %s is %s: %s", answer.name, apart(answer.ahead), APART_HELP)
+            if answer.own not in self._warned:
+                self._warn(answer)
             for problem in problems:
                 raise problem
         self._known = known
+
+    def _warn(self, answer: Answer) -> None:
+        """Of what may be wrong with an executor, once."""
+        self._warned.add(answer.own)
+        if abs(answer.ahead) > SECONDS_APART:
+            _log.warning("the clock of %s is %s: %s", answer.name, apart(answer.ahead), APART_HELP)
+        if (little := short_of_memory(answer)) is not None:
+            _log.warning("%s has %s: %s", answer.name, little, MEMORY_HELP)
 
     def look(self, servers: Sequence[Servers] = ()) -> list[tuple[Answer, list[VscRuntimeError]]]:
         """What each executor answers, and what is wrong with that; `servers` are those that it should reach.
@@ -135,7 +142,10 @@ class Executors:
             began = time.time()
             answers = self._run(asked._replace(hold=hold))
             ended = time.time()
-            found.update((answer.own, answer._replace(ahead=skew(answer, began, ended))) for answer in answers)
+            cores = max(1, self._spark.sparkContext.defaultParallelism // max(1, len(there)))
+            found.update(
+                (answer.own, answer._replace(ahead=skew(answer, began, ended), cores=cores)) for answer in answers
+            )
             if there == (now := self._there()) and len(found) >= len(now):
                 return list(found.values()), now
         _log.warning(

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from packaging.requirements import Requirement
 
+from vsc.plan.words import bytes_text, counted
 from vsc.runtime.errors import ConfigurationError, SourceError, StateError, VscRuntimeError
 from vsc.runtime.spark.base.releases import minor_release
 from vsc.runtime.spark.session.on_executor import Answer, Asked, appears, token_file
 
-__all__ = ["Shared", "findings", "not_run", "skew"]
+__all__ = ["MEMORY_HELP", "Shared", "findings", "not_run", "short_of_memory", "skew"]
 
 _ENDED = re.compile(r"Error from python worker:\s*\n((?:.*\n)+?)PYTHONPATH was:")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
@@ -24,6 +25,12 @@ _SHARED_HELP = (
     "give a path that the driver and all executors share (a network file system, HDFS, an object store), or run with "
     "--master 'local[*]'"
 )
+MEMORY_HELP = (
+    "give it more, or fewer cores (--executor-cores); on YARN and Kubernetes, spark.executor.memoryOverhead is for "
+    "Python workers"
+)
+_WORKER_BYTES = 256 << 20
+"""What the Python workers of a core take, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +124,17 @@ def _holds(pattern: str, file: str) -> bool:
 def skew(answer: Answer, began: float, ended: float) -> float:
     """By how many seconds the clock of an executor, asked between two times of the driver's, is ahead, at least."""
     return answer.clock - ended if answer.clock > ended else min(answer.clock - began, 0.0)
+
+
+def short_of_memory(answer: Answer) -> str | None:
+    """That an executor has less memory free than its Python workers take; None if it has not."""
+    least = answer.cores * _WORKER_BYTES
+    if answer.memory is None or answer.memory >= least:
+        return None
+    return (
+        f"{bytes_text(answer.memory)} of memory free for the Python workers of {counted(answer.cores, 'core')}, "
+        f"which take {bytes_text(least)} or more"
+    )
 
 
 def not_run(text: str) -> ConfigurationError | None:

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from vsc.runtime.spark.base.folders import free_bytes, spark_local, unwritable
+from vsc.runtime.spark.base.memory import free_memory
 from vsc.runtime.spark.base.servers import Servers, unreached
 
 __all__ = ["Answer", "Asked", "appears", "look", "token_file", "write"]
@@ -50,6 +51,8 @@ class Answer(NamedTuple):
     each package, None if it is missing, an empty text if it does not say; `local`: why state cannot be kept there, or
     None; `free`: the bytes that are free there; `servers`: why no host of a system takes a connection, or None. `clock`
     is its time, and `ahead`, which the driver adds, by how many seconds at least that is ahead of the driver's.
+    `memory`: the bytes that are free for processes there, None if the system does not say; `cores`, which the driver
+    adds: how many it has.
     """
 
     host: str
@@ -65,6 +68,8 @@ class Answer(NamedTuple):
     servers: tuple[str | None, ...]
     clock: float
     ahead: float = 0.0
+    memory: int | None = None
+    cores: int = 1
 
     @property
     def name(self) -> str:
@@ -114,7 +119,7 @@ def look(asked: Asked, _: Iterator[int]) -> Iterator[Answer]:
     free = 0 if local else free_bytes(state)
     yield Answer(
         host, folder, own, sys.executable, found, files, versions, pyspark.__version__, local, free, servers,
-        time.time(),
+        time.time(), memory=free_memory(),
     )  # fmt: skip
 
 

@@ -20,13 +20,14 @@ from vsc.runtime.spark.session.on_executor import Answer, Asked, look, token_fil
 
 PACKAGES = ("numpy", "pandas", "pyarrow", "rocksdict", "protobuf")
 NOT_SHARED = "give a path that the driver and all executors share"
+CONTEXT = SimpleNamespace(master="spark://there:7077", defaultParallelism=4)
 
 
 class Cluster(Executors):
     """Executors by name: what each answers, given what is asked."""
 
     def __init__(self, shared: Sequence[Shared], answers: Any) -> None:
-        spark: Any = SimpleNamespace(version="4.1.4", sparkContext=SimpleNamespace(master="spark://there:7077"))
+        spark: Any = SimpleNamespace(version="4.1.4", sparkContext=CONTEXT)
         super().__init__(spark, shared, PACKAGES)
         self.answers, self.asked = answers, 0
 
@@ -181,6 +182,18 @@ def test_clocks_that_differ_are_told(ahead: float, said: str | None, caplog: pyt
     assert [text.partition(":")[0] for text in told] == expected
 
 
+def test_an_executor_with_little_memory_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    short, enough = answering("a", memory=(512 << 20) - 1), answering("b", memory=512 << 20)
+    cluster = Cluster([], {"a": short, "b": enough})  # two cores each
+    cluster.check()
+    cluster.answers["c"] = answering("c")
+    cluster.check()
+    (told,) = [record.message for record in caplog.records]
+    assert told.startswith(
+        "the executor on a (/spark) has 512 MiB of memory free for the Python workers of 2 cores, which take 512 MiB or"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -205,6 +218,7 @@ def test_no_python_or_another_one(text: str, message: str) -> None:
 def test_a_task_looks_at_folders_files_and_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SparkFiles, "getRootDirectory", classmethod(lambda cls: "/spark/0/."))
     monkeypatch.setattr("vsc.runtime.spark.session.on_executor._SECONDS", 0.1)
+    monkeypatch.setattr("vsc.runtime.spark.session.on_executor.free_memory", lambda: 7 << 20)
     seen, unseen, file = tmp_path / "seen", tmp_path / "unseen", tmp_path / "file"
     for folder in (seen, unseen):
         folder.mkdir()
@@ -217,6 +231,7 @@ def test_a_task_looks_at_folders_files_and_packages(tmp_path: Path, monkeypatch:
     assert answer.folders == (None, "does not see what the driver writes there")
     assert answer.files == (str(file), "/none")
     assert answer.spark == pyspark.__version__ and answer.local is None and abs(answer.clock - time.time()) < 60
+    assert answer.memory == 7 << 20
     (answer,) = look(asked._replace(local=str(file)), iter(()))
     assert answer.local == f"{file} is not a folder"
     assert answer.versions[0] and answer.versions[1:] == (None, None, "")
