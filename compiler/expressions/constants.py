@@ -63,9 +63,10 @@ LENIENT = frozenset(
 """The calls that can have a value although an argument is null."""
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_FLOATING = re.compile(r"[+-]?(?:inf|infinity|nan)|[+-]?0x.*|.*\d\.?[dDfF]?", re.IGNORECASE | re.DOTALL)
+_FLOATING = re.compile(rf"[+-]?(?:inf|infinity|nan)|[+-]?0x.*|(?:{_NUMBER.pattern})[df]?", re.IGNORECASE | re.DOTALL)
 _TRUTH = frozenset(("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0"))
 _DAY = re.compile(r"[+-]?(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+_HOURS = re.compile(r"[^ T]*[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2}))?(?!\d).*", re.DOTALL)
 _PLAIN_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)?")
 _CLOCK = re.compile(r"T?\d{1,2}:.*", re.DOTALL)
 """A time without a date, which is none here; whether it is one is not for this module to say."""
@@ -204,7 +205,7 @@ def _read(text: str, to: DataType) -> Outcome:
     if to == BOOLEAN:
         return None if text.lower() in _TRUTH else Always.FAILS
     if to in (DATE, TIMESTAMP):
-        if not _may_be_time(text):
+        if not _may_be_time(text) or (to == TIMESTAMP and not _may_be_hours(text)):
             return Always.FAILS
         return Known(datetime.fromisoformat(text)) if _PLAIN_TIME.fullmatch(text) else None
     return Known(text) if to == STRING else None
@@ -218,3 +219,12 @@ def _may_be_time(text: str) -> bool:
         return False
     year, month, day = (int(part or 1) for part in found.groups())
     return 1 <= month <= 12 and 1 <= day <= (monthrange(year, month)[1] if 0 < year < 10_000 else 31)
+
+
+def _may_be_hours(text: str) -> bool:
+    """Whether what follows a day can be the time of a day. A date takes anything there."""
+    found = _HOURS.fullmatch(text)
+    if found is None:
+        return True
+    hour, minute, second = (int(part or 0) for part in found.groups())
+    return hour < 24 and minute < 60 and second < 60

@@ -6,15 +6,14 @@ Each is reported once, at the smallest part that shows it. VSC331 to VSC335, all
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.date_patterns import pattern_finding
 from vsc.compiler.diagnostics.model import Finding, Fix, Label
-from vsc.compiler.expressions.constants import BITS, Always, Constant, Known, Outcomes
+from vsc.compiler.expressions.constants import BITS, Always, Known, Outcomes
 from vsc.compiler.expressions.ranges import comparison, given
+from vsc.compiler.expressions.together import FLIPPED, exclusive, exhaustive
 from vsc.compiler.source import Span
 from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.types import ArrayType
@@ -24,7 +23,6 @@ __all__ = ["Doubts", "null_condition"]
 
 _NEVER = "a comparison with null is never true"
 _DATED = ("date_format", "from_unixtime", "to_date", "to_timestamp", "try_to_timestamp")
-_FLIPPED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "eq": "eq", "ne": "ne"}
 
 
 class Doubts:
@@ -102,18 +100,17 @@ class Doubts:
         """Conditions on one value that exclude each other, or of which one is always true."""
         if isinstance(expr, syntax.Between):
             both = plan.args[0] if expr.negated and isinstance(plan, Call) else plan
-            if isinstance(both, Call) and self._empty(both.args):
+            if isinstance(both, Call) and exclusive(both.args, self._outcomes):
                 message = "nothing is between these two: the first is greater"
                 yield Finding("VSC334", expr.low.span.to(expr.high.span), message, (), "swap the two")
         elif isinstance(expr, syntax.Comparison) and isinstance(plan, Call):
             yield from self._alone(expr, plan)
         elif isinstance(expr, syntax.Chain) and isinstance(plan, Call):
-            if plan.function == "and" and self._empty(plan.args):
-                help = "write `or`, or correct one of the values"
+            if plan.function == "and" and exclusive(plan.args, self._outcomes):
+                help = "write `or`, or correct one of them"
                 yield Finding("VSC334", expr.span, "these conditions exclude each other", (), help)
-            elif plan.function == "or" and self._full(plan.args):
-                help = "write `and`, or `not in (...)`"
-                message = "this is always true: no value is equal to both"
+            elif plan.function == "or" and exhaustive(plan.args, self._outcomes):
+                message, help = "one of these conditions is always true", "write `and`, or correct one of them"
                 yield Finding("VSC334", expr.span, message, (), help)
 
     def _alone(self, expr: syntax.Comparison, plan: Call) -> Iterator[Finding]:
@@ -130,7 +127,7 @@ class Doubts:
             if isinstance(value, int | float | Decimal) and not -limit <= value < limit:
                 message = f"{article(inner.type)} is never that {'large' if value > 0 else 'small'}"
                 yield Finding("VSC334", expr.span, message, (), "correct the value, or the type of the column")
-        for call, other, op in ((left, right, plan.function), (right, left, _FLIPPED[plan.function])):
+        for call, other, op in ((left, right, plan.function), (right, left, FLIPPED[plan.function])):
             constant = self._outcomes.of(other)
             always = comparison(call, op, constant.value) if isinstance(constant, Known) else None
             if always is not None:
@@ -152,38 +149,6 @@ class Doubts:
             if isinstance(constant, Known) and comparison(plans[id(arg)], "eq", constant.value) is False:
                 message = f"{given(plans[id(arg)])}: it is never equal to this"
                 yield Finding("VSC334", value.span, message, (), "correct the value")
-
-    def _empty(self, conditions: Sequence[Expr]) -> bool:
-        """Whether no value meets all of `conditions`."""
-        for bounds in self._bounds(conditions).values():
-            low = max((value for op, value in bounds if op in ("gt", "ge", "eq")), default=None)
-            high = min((value for op, value in bounds if op in ("lt", "le", "eq")), default=None)
-            if low is None or high is None:
-                continue
-            strict = any(value in (low, high) and op in ("gt", "lt") for op, value in bounds)
-            if low > high or (low == high and strict):
-                return True
-        return False
-
-    def _full(self, conditions: Sequence[Expr]) -> bool:
-        """Whether every value meets one of `conditions`."""
-        return any(len({v for op, v in found if op == "ne"}) > 1 for found in self._bounds(conditions).values())
-
-    def _bounds(self, conditions: Sequence[Expr]) -> Mapping[Expr, list[tuple[str, Any]]]:
-        """What the conditions compare each column with: the operators, and constants that can be compared."""
-        by_expression: dict[Expr, list[tuple[str, Any]]] = {}
-        for condition in conditions:
-            if not isinstance(condition, Call) or condition.function not in _FLIPPED:
-                continue
-            (left, right), op = condition.args, condition.function
-            if isinstance(self._outcomes.of(left), Known):
-                left, right, op = right, left, _FLIPPED[op]
-            constant = self._outcomes.of(right)
-            if isinstance(constant, Known) and isinstance(left.arg if isinstance(left, Cast) else left, Column):
-                by_expression.setdefault(left, []).append((op, constant.value))
-        return {
-            left: bounds for left, bounds in by_expression.items() if len({_kind(value) for _, value in bounds}) == 1
-        }
 
 
 def _pattern(expr: syntax.Expression) -> Iterator[Finding]:
@@ -213,11 +178,6 @@ def _conditions(expr: syntax.Expression) -> Sequence[syntax.Expression]:
             return (first,)
         case _:
             return ()
-
-
-def _kind(value: Constant) -> type:
-    """What `value` can be compared with."""
-    return type(value) if isinstance(value, str | datetime) else float
 
 
 def _with_null(expr: syntax.Comparison | syntax.In | syntax.Between | syntax.Like, null: syntax.Expression) -> Finding:
