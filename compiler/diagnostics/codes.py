@@ -186,6 +186,7 @@ _RUN_TIME = {
     "VSC923": "a lake table that cannot be opened",
     "VSC924": "a lake table that cannot be read further",
     "VSC925": "a function that cannot be used",
+    "VSC926": "a process of Spark's that was lost",
 }
 
 _WARNINGS = {
