@@ -1,16 +1,19 @@
-"""Files that Spark has taken for an epoch and no longer finds: it leaves them out of the epoch without a word. And
-files that a sink has merged from several (`target_size`): they would be read twice.
+"""Files that Spark has taken for an epoch and no longer finds: it leaves them out of the epoch without a word. Files
+that have changed since they were listed. And files that a sink has merged from several (`target_size`): they would be
+read twice.
 
 Guarantees: an epoch does not end without a file that was listed for it, unless its source says so; then the files are
-named. A file that goes while its epoch is being read fails the epoch, which then comes here again. No epoch reads a
-merged file.
+named, as are those that have changed. A file that goes while its epoch is being read fails the epoch, which then comes
+here again. No epoch reads a merged file.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from typing import Any
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -31,7 +34,19 @@ __all__ = ["IGNORED", "GoneFiles"]
 IGNORED = "ignoreMissingFiles"
 """The option of a source that may go on without such files."""
 _SHOWN = 3
+_ENTRY = re.compile(r"FileEntry\((.*),(\d+),-?\d+\)")
+_CHANGED = re.compile(r"; modification_time=(\d+); access_time=")
+"""When a file was changed, in Hadoop's text for its status."""
 _log = logging.getLogger(__name__)
+
+
+class _Found(NamedTuple):
+    """What is wrong with the files that an epoch takes from a source: those that Spark did not find, those that have
+    changed since it listed them, and the first one that is merged."""
+
+    gone: list[str]
+    changed: list[str]
+    merged: str | None
 
 
 class GoneFiles:
@@ -46,48 +61,59 @@ class GoneFiles:
         ]
 
     def check(self) -> None:
-        """Raises SourceError if a file of the running epoch is gone, or a merged one; warns if its source may go on
-        without those that are gone."""
+        """Raises SourceError if a file of the running epoch is gone, or a merged one; warns of one that has changed,
+        and if its source may go on without those that are gone."""
         if not self._sources:
             return
         try:
             running = running_query(self._spark)
             leaves, sources = running.lastExecution().logical().collectLeaves(), running.sources()
             found = [
-                (options, *self._wrong(running, sources.apply(place), leaves.apply(place)))
+                (options, self._found(running, sources.apply(place), leaves.apply(place)))
                 for place, options in self._sources
             ]
-        except (Py4JError, TypeError, AttributeError) as error:
+        except (Py4JError, TypeError, ValueError, AttributeError) as error:
             raise unknown_spark() from error
-        for options, gone, merged in found:
-            if merged is not None:
-                raise _read_twice(options, merged)
-            if gone:
-                _tell(options, gone)
+        for options, files in found:
+            if files.merged is not None:
+                raise _read_twice(options, files.merged)
+            if files.gone:
+                _tell(options, files.gone)
+            if files.changed:
+                what = f"{counted(len(files.changed), 'file')} changed after Spark had listed what this epoch reads"
+                _log.warning(f"{options.place}: {what}, and what is there now counts: {_shown(files.changed)}")
 
-    def _wrong(self, running: Any, source: Any, leaf: Any) -> tuple[list[str], str | None]:
-        """Of the files that the epoch takes from a source, of which Spark made `leaf`: those that it did not find, and
-        the first one that is merged."""
+    def _found(self, running: Any, source: Any, leaf: Any) -> _Found:
+        """What is wrong with the files of an epoch, of which Spark made `leaf`."""
         if leaf.getClass().getSimpleName() != "LogicalRelation":
-            return [], None  # the source brings nothing
+            return _Found([], [], None)  # the source brings nothing
         index = leaf.relation().location()
-        merged = MERGED.search(str(index.rootPaths().mkString("\n")))  # at once: a call for each would take long
-        return self._gone(running, source, index.inputFiles()), None if merged is None else merged.group().lstrip("/")
+        merged = MERGED.search(str(index.rootPaths().mkString("\n")))
+        listed, there = dict(self._listed(running, source)), self._there(index)
+        gone = sorted(listed.keys() - there.keys())
+        changed = sorted(path for path, time in listed.items() if there.get(path, time) != time)
+        return _Found(gone, changed, None if merged is None else merged.group().lstrip("/"))
 
-    def _gone(self, running: Any, source: Any, there: Any) -> list[str]:
-        logs = self._log_entries(running, source)
-        if sum(len(entries) for entries in logs) == len(there):
-            return []
-        known = {_plain(url) for url in there}
-        return sorted(path for entries in logs for entry in entries if (path := _plain(entry.path())) not in known)
-
-    def _log_entries(self, running: Any, source: Any) -> list[Any]:
-        """What Spark has listed for the epoch: arrays of entries, which stay in the JVM."""
+    def _listed(self, running: Any, source: Any) -> Iterator[tuple[str, str]]:
+        """The files that Spark has listed for the epoch, and when each had been changed then."""
         before = running.committedOffsets().get(source)
         start = _log_offset(before.get()) + 1 if before.isDefined() else 0
         end = _log_offset(running.availableOffsets().get(source).get())
-        found = private_field(source, "metadataLog").get(self._some(start), self._some(end))
-        return [pair._2() for pair in found]
+        for pair in private_field(source, "metadataLog").get(self._some(start), self._some(end)):
+            for line in self._texts(pair._2()):
+                yield _entry(line)
+
+    def _there(self, index: Any) -> dict[str, str]:
+        """The files that Spark has found for the epoch, and when each was changed."""
+        urls = self._texts(index.inputFiles())
+        times = _CHANGED.findall(str(index.allFiles().mkString("\n")))
+        return dict(zip(map(_plain, urls), times, strict=True))
+
+    def _texts(self, array: Any) -> list[str]:
+        """The texts of an array of the JVM, in which URLs have no blanks. At once: a call for each would take long."""
+        jvm: Any = self._spark._jvm
+        text = str(jvm.scala.runtime.ScalaRunTime.stringOf(array)).removeprefix("Array(").removesuffix(")")
+        return text.split(", ") if text else []
 
     def _some(self, number: int) -> Any:
         """Scala's Some of a Long, which Py4J would make an Integer of."""
@@ -100,15 +126,26 @@ def _log_offset(offset: Any) -> int:
     return int(json.loads(str(offset.json()))["logOffset"])
 
 
+def _entry(text: str) -> tuple[str, str]:
+    """The file of an entry in Spark's log, and when it had been changed."""
+    match = _ENTRY.fullmatch(text)
+    if match is None:
+        raise TypeError(f"an entry {text!r} in the log of files")
+    return _plain(match[1]), match[2]
+
+
+def _shown(files: list[str]) -> str:
+    return ", ".join(files[:_SHOWN]) + (f" and {len(files) - _SHOWN:,} more" if len(files) > _SHOWN else "")
+
+
 def _tell(options: Options, gone: list[str]) -> None:
-    shown = ", ".join(gone[:_SHOWN]) + (f" and {len(gone) - _SHOWN:,} more" if len(gone) > _SHOWN else "")
     what = f"{counted(len(gone), 'file')} that Spark had listed for this epoch"
     are = "is" if len(gone) == 1 else "are"
     if options.spark_word(IGNORED) == "true":
-        _log.warning(f"{options.place}: {what} {are} gone, with all rows: {shown}")
+        _log.warning(f"{options.place}: {what} {are} gone, with all rows: {_shown(gone)}")
         return
     raise SourceError(
-        f"{options.place}: {what} {are} gone: {shown}",
+        f"{options.place}: {what} {are} gone: {_shown(gone)}",
         f"put back what was removed, then run again; or write '{IGNORED}' = 'true' among the options of the source, "
         "to go on without those rows",
     )

@@ -1,8 +1,10 @@
-"""Files that are removed after Spark has listed them, before their epoch: the run stops, or says what is left out."""
+"""Files that are removed after Spark has listed them, before their epoch: the run stops, or says what is left out. Of
+those that have changed, it says so."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +40,12 @@ class Case:
             if form == "parquet":
                 pq.write_table(pa.Table.from_pylist(rows, pa.schema([("id", pa.int32())])), path)
 
-    def run(self, plan: Plan, remove: str | None) -> None:
+    def run(self, plan: Plan, remove: str | None, change: Callable[[Path], object] | None = None) -> None:
         def done(report: Any) -> None:
             if remove is not None:
                 (self.folder / "in" / remove).unlink(missing_ok=True)
+            if change is not None and report.epoch == 0:
+                change(self.folder / "in")
 
         variables = {"in": str(self.folder / "in"), "out": str(self.folder / "out")}
         start(plan, self.spark, checkpoint=self.folder / "ck", variables=variables, on_epoch=done).awaitTermination()
@@ -76,3 +80,32 @@ def test_a_source_may_go_on_without_it(spark: Any, tmp_path: Path, caplog: pytes
         "source 'rows' (line 2): 1 file that Spark had listed for this epoch is gone, with all rows: "
         f"file://{tmp_path}/in/4 a.json"
     ]
+
+
+def test_files_that_have_changed_are_named(spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Cut off, replaced: their rows were never seen, so that nothing else can tell."""
+
+    def change(folder: Path) -> None:
+        (folder / "2 a.json").write_bytes(b"")
+        (folder / "4 a.json").write_text('{"id": 100}\n')
+
+    case = Case(spark, tmp_path, "json")
+    with caplog.at_level(logging.WARNING, "vsc"):
+        case.run(topology("json"), None, change)
+    assert case.ids() == [0, 1, 2, 3, 6, 7, 100]
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("vsc")] == [
+        "source 'rows' (line 2): 1 file changed after Spark had listed what this epoch reads, and what is there now "
+        f"counts: file://{tmp_path}/in/{number} a.json"
+        for number in (2, 4)
+    ]
+
+
+def test_a_folder_in_the_place_of_a_file_is_none(spark: Any, tmp_path: Path) -> None:
+    def change(folder: Path) -> None:
+        (folder / "4 a.json").unlink()
+        write_json(folder / "4 a.json" / "x.json", [{"id": 100}], 9)
+
+    case = Case(spark, tmp_path, "json")
+    with pytest.raises(QueryFailedError, match=r"is gone: .*/4 a\.json"):
+        case.run(topology("json"), None, change)
+    assert case.ids() == list(range(8))
