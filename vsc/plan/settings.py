@@ -21,6 +21,7 @@ from vsc.plan.connectors.facts import (
     wrong_count,
     wrong_flag,
 )  # fmt: skip
+from vsc.plan.connectors.spark_values import wrong_size
 
 __all__ = ["problems"]
 
@@ -89,7 +90,9 @@ def _value(facts: ConnectorFacts, name: str, value: str) -> Wrong:
     lower = name.lower()
     if VARIABLE.search(value):
         return None
-    if lower in _NUMBERS - facts.sizes:
+    if lower in facts.sizes:
+        return wrong_size(name, value)
+    if lower in _NUMBERS:
         if (wrong := wrong_count(name, value, 10)) is not None:
             return wrong
     elif lower in _FLAGS | facts.flags and (wrong := wrong_flag(name, value)) is not None:

@@ -13,7 +13,7 @@ __all__ = ["data_files", "free_bytes", "is_hidden", "missing", "remove_empty", "
 
 
 def unwritable(path: str) -> str | None:
-    """Why the folder cannot be created or written to; None if it can."""
+    """Why the folder cannot be created or written to; None if it can. Makes a folder to see it, and removes it."""
     place = _there(path)
     if not os.path.isdir(place):
         return f"{place} is not a folder"
@@ -21,6 +21,10 @@ def unwritable(path: str) -> str | None:
         return f"{place} is on a read-only file system"
     if not os.access(place, os.W_OK | os.X_OK):
         return f"there is no permission to write to {place}"
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=".vsc-", dir=place))
+    except OSError as error:
+        return f"no folder can be made in {place}: {error.strerror}"
     return None
 
 

@@ -41,9 +41,11 @@ def wrong_flag(name: str, value: str) -> Wrong:
 
 def wrong_count(name: str, value: str, example: int) -> Wrong:
     """What is wrong with the value of an option of Spark's that is a number of things."""
-    if value.isdecimal() and int(value) > 0:
+    most = 2**31 - 1 if "files" in name.lower() else 2**63 - 1
+    if value.isdecimal() and 0 < int(value) <= most:
         return None
-    return f"'{name}' is a whole number of at least 1, not '{value}'", f"write one, such as '{example}'"
+    what = f"of at most {most:,}" if value.isdecimal() and int(value) else "of at least 1"
+    return f"'{name}' is a whole number {what}, not '{value}'", f"write one, such as '{example}'"
 
 
 @record

@@ -23,6 +23,7 @@ from vsc.plan.connectors.facts import (
 )
 from vsc.plan.connectors.file_writers import writer_problems, wrong_writer_option
 from vsc.plan.connectors.place import Place, folder
+from vsc.plan.connectors.spark_values import wrong_age, wrong_time
 
 __all__ = [
     "CELL_OPTIONS", "CELL_TEXTS", "FILE_OPTIONS", "LINE_OPTIONS", "TEXT_FORMATS", "FilesFacts", "cell_problems",
@@ -49,6 +50,11 @@ _OF_FORMAT: Mapping[Scalar | None, frozenset[str]] = {
     "parquet": frozenset(("mergeschema", "datetimerebasemode", "int96rebasemode")), "orc": frozenset(("mergeschema",)),
 }  # fmt: skip
 """Spark's options for how files are read, in lower case, by format."""
+_REBASE = ("exception", "corrected", "legacy")
+_WORDS = {
+    "cleansource": ("off", "archive", "delete"), "datetimerebasemode": _REBASE, "int96rebasemode": _REBASE,
+}  # fmt: skip
+"""What Spark takes for options of a source, in lower case."""
 _SIZE = re.compile(r"(\d{1,12}) *([kmg]?)b", re.IGNORECASE)
 _CHARSETS = ("encoding", "charset")
 _SPLIT = "maxrecordsperfile"
@@ -119,10 +125,13 @@ class FilesFacts(ConnectorFacts):
         )
 
     def wrong_word(self, name: str, value: str) -> Wrong:
-        """What becomes of files that have been read."""
-        if name.lower() == "cleansource" and value.lower() not in ("off", "delete", "archive"):
-            return f"'{name}' cannot be '{value}'", "write 'off', 'archive' or 'delete'"
-        return None
+        """Words of which Spark knows a few, and which files are read."""
+        lower = name.lower()
+        if value.lower() not in (words := _WORDS.get(lower, (value.lower(),))):
+            return f"'{name}' cannot be '{value}'", f"write {', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
+        if lower in ("modifiedbefore", "modifiedafter"):
+            return wrong_time(name, value)
+        return wrong_age(name, value) if lower == "maxfileage" else None
 
     def wrong_together(self, role: Role, options: Values, spark: Values) -> Iterator[Problem]:
         """How the CSV files of a source are written, and the files of a sink; options of change events."""
@@ -131,6 +140,11 @@ class FilesFacts(ConnectorFacts):
             yield from writer_problems(options, spark)
         if role == "source" and options.get("format") == "csv":
             yield from cell_problems(spark)
+        given = {name.lower(): (name, written(value).lower()) for name, value in spark.items()}
+        name, value = given.get("cleansource", ("", ""))
+        if role == "source" and value == "archive" and "sourcearchivedir" not in given:
+            yield Problem(name, True, True, f"'{name}' = 'archive' needs a folder for the files",
+                          "add 'sourceArchiveDir' = '...'")  # fmt: skip
 
     def place(self, options: Mapping[str, str]) -> Place:
         """The folder."""

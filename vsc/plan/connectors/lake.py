@@ -22,12 +22,12 @@ from vsc.plan.connectors.facts import (
     wrong_count,
 )
 from vsc.plan.connectors.place import Place, folder
+from vsc.plan.connectors.spark_values import wrong_number, wrong_time
 
 __all__ = ["TABLE_NAME", "DeltaFacts", "IcebergFacts"]
 
 TABLE_NAME = re.compile(r"[^.`]+|`(?:[^`]|``)+`")
 """A part of the name of a lake table."""
-_DATED = re.compile(r"\s*\d{4}(?!\d)")
 _FEED = "readchangefeed"
 _HISTORY = {
     "history": OptionSpec("string", "'scd2'", ("scd2",)),
@@ -110,11 +110,9 @@ class DeltaFacts(LakeFacts):
     def wrong_word(self, name: str, value: str) -> Wrong:
         """Where reading begins."""
         lower = name.lower()
-        if lower == "startingversion" and not value.isdecimal() and value.lower() != "latest":
-            return f"'{name}' is a version of the table or 'latest', not '{value}'", "write one, such as '0'"
-        if lower == "startingtimestamp" and _DATED.match(value) is None:
-            return f"'{name}' is a date or a time, not '{value}'", "write one, such as '2026-05-04T10:00:00Z'"
-        return None
+        if lower == "startingversion" and value.lower() != "latest":
+            return wrong_number(name, value, "a version of the table or 'latest'", 0)
+        return wrong_time(name, value) if lower == "startingtimestamp" else None
 
     def wrong_together(self, role: Role, options: Values, spark: Values) -> Iterator[Problem]:
         """Two places to begin at."""
@@ -144,8 +142,8 @@ class IcebergFacts(LakeFacts):
     def wrong_word(self, name: str, value: str) -> Wrong:
         """Where reading begins, and how much an epoch takes."""
         lower = name.lower()
-        if lower == "stream-from-timestamp" and not value.isdecimal():
-            return f"'{name}' is milliseconds since 1970, not '{value}'", "write them, such as '1777888800000'"
+        if lower == "stream-from-timestamp":
+            return wrong_number(name, value, "milliseconds since 1970", 1_777_888_800_000)
         return wrong_count(name, value, 10) if lower.startswith("streaming-max-") else None
 
     def timeless(self, spark: Values) -> str:

@@ -1,0 +1,58 @@
+"""Texts of Spark's options, as Spark reads them: times, sizes, ages, numbers. What is wrong with one, and what to write
+instead; None if nothing is.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from datetime import datetime
+
+from vsc.plan.connectors.facts import Wrong
+
+__all__ = ["LONG", "wrong_age", "wrong_number", "wrong_size", "wrong_time"]
+
+LONG = 2**63 - 1
+"""The largest whole number that Spark takes."""
+_TIME = re.compile(
+    r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.\d*)?)?)?)?"
+    r"(?:\s*[A-Za-z+-].*)?)?)?)?\s*"
+)
+_SIZE = re.compile(r"\s*\d+ *(?:b|[kmgtp]b?)?\s*", re.IGNORECASE)
+_AGE = re.compile(r"\s*-?\d+ *(?:us|ms|s|min|m|h|d)?\s*", re.IGNORECASE)
+
+
+def wrong_number(name: str, value: str, what: str, example: int) -> Wrong:
+    """What is wrong with a whole number of 0 or more: `what` it is, with an `example`."""
+    if value.isdecimal() and int(value) <= LONG:
+        return None
+    return f"'{name}' is {what}, not '{value}'", f"write one, such as '{example}'"
+
+
+def wrong_time(name: str, value: str) -> Wrong:
+    """What is wrong with a date, or with a date and a time of the day."""
+    match = _TIME.fullmatch(value)
+    if match is not None:
+        year, month, day, hour, minute, second = (None if part is None else int(part) for part in match.groups())
+        with suppress(ValueError):
+            datetime(year or 0, _or(month, 1), _or(day, 1), hour or 0, minute or 0, second or 0)
+            return None
+    return f"'{name}' is a date or a time, not '{value}'", "write one, such as '2026-05-04T10:00:00Z'"
+
+
+def wrong_size(name: str, value: str) -> Wrong:
+    """What is wrong with a number of bytes, which may have a unit."""
+    if _SIZE.fullmatch(value):
+        return None
+    return f"'{name}' is a number of bytes, not '{value}'", "write one, such as '134217728' or '128m'"
+
+
+def wrong_age(name: str, value: str) -> Wrong:
+    """What is wrong with a span of time, with its unit."""
+    if _AGE.fullmatch(value):
+        return None
+    return f"'{name}' is a span of time, not '{value}'", "write one, such as '7d' (us, ms, s, m, h, d)"
+
+
+def _or(part: int | None, other: int) -> int:
+    return other if part is None else part
