@@ -37,7 +37,8 @@ class Group(StrEnum):
 class Dropped(StrEnum):
     """Why a record was dropped.
 
-    ``in_the_future``: an event time further ahead of the run's clock than the source's ``max_ahead``;
+    ``in_the_future``: an event time further ahead of the run's clock than the source's ``max_ahead``, or
+    beyond the year 9999;
     ``ahead_of_record``: a `map` gave a record an event time after its own;
     ``expired``: refused by the store's grace; ``no_value``: a stream record without a value reached an operator that
     needs one (D14); ``null_join_key``: part of the key that a join, a `rekey` or a `group by` computed is null;

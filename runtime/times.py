@@ -11,8 +11,10 @@ from typing import TypeGuard
 
 from vsc.runtime.texts import timestamp_of
 
-__all__ = ["event_time", "from_iso", "microseconds", "time_text"]
+__all__ = ["LAST", "event_time", "from_iso", "microseconds", "time_text"]
 
+LAST = 253_402_300_799_999
+"""The last event time that a row may have, in ms: years end with 9999. So no window or grace leaves 64 bits."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LARGEST = 2**53

@@ -20,7 +20,7 @@ from vsc.runtime.operators.context import RunOptions, expression_error
 from vsc.runtime.operators.dead_letters import Losses, Lost, Message, json_rows
 from vsc.runtime.operators.source.rows import EventTimes, SourceRows
 from vsc.runtime.records import Mask
-from vsc.runtime.times import time_text
+from vsc.runtime.times import LAST, time_text
 
 __all__ = ["CheckedRows"]
 
@@ -50,7 +50,7 @@ class CheckedRows:
         return tuple(declared[c.name] for c in schema.key), tuple(declared[c.name] for c in schema.value)
 
     def check(self, latest: int | None) -> EventTimes | None:
-        """Loses the rows that cannot be used, those later than `latest` too; returns the times that it has seen.
+        """Loses the rows that cannot be used, those later than `latest` or the year 9999 too; returns the times seen.
 
         Raises BadRowError or ExpressionError if the options do not say to drop such rows.
         """
@@ -60,10 +60,9 @@ class CheckedRows:
         self._drop(null_rows(keys, len(self.rows)), Dropped.NULL_KEY)
         self._find_times()
         seen = EventTimes.of(self.times)
-        if latest is not None:
-            times, bound = self.times, time_text(latest)
-            why = lambda row: f"has the event time {time_text(int(times[row]))}, later than {bound}"  # noqa: E731
-            self._drop(times > latest, Dropped.IN_THE_FUTURE, why, timed=True)
+        times, last = self.times, LAST if latest is None else min(latest, LAST)
+        why = lambda row: f"has the event time {time_text(int(times[row]))}, later than {time_text(last)}"  # noqa: E731
+        self._drop(times > last, Dropped.IN_THE_FUTURE, why, timed=True)
         self._find_deleted()
         return seen
 

@@ -64,8 +64,11 @@ class TimeWarnings:
         row, ahead = report.metrics.examples().get((name, Dropped.IN_THE_FUTURE)), self._sources[name].max_ahead
         if row is None:
             return None
-        bound = "" if ahead is None else f", {rounded_duration(ahead)} ahead of the run's clock"
+        bound, fix = "", "correct the row: years end with 9999"
+        if ahead is not None:
+            bound = f", {rounded_duration(ahead)} ahead of the run's clock"
+            fix = "correct the row; if such times are right, give the source a longer `max_ahead`, or `none`"
         return EventTimeWarning(
             f"source '{name}': {row}{bound}. Such rows are dropped, and counted as in_the_future",
-            "correct the row; if such times are right, give the source a longer `max_ahead`, or `none`",
+            fix,
         )

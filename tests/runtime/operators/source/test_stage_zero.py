@@ -17,6 +17,7 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.rows import EventTimes, SourceRows
 from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.records import MOVED, Batch, Origin
+from vsc.runtime.times import LAST
 
 TEXT = """
 topology t (clock = 'records');
@@ -215,8 +216,19 @@ def test_the_bound_itself_is_not_too_far_and_other_sources_have_none(plan: Plan)
     rows = stream(["a", "b"], [1, 2], [5_999, 5_000])
     result = StageZero(plan, RunOptions(), latest={"s": 5, "t": 0}).process("s", rows)
     assert (len(dict(result.batches)["s"]), result.seen) == (2, EventTimes(2, 5, 5))
-    result = StageZero(plan, RunOptions(), latest={"s": 5}).process("t", table(["a"], ["v"], [False], [2**52]))
-    assert (result.clock, result.seen) == (2**52, EventTimes(1, 2**52, 2**52))
+    result = StageZero(plan, RunOptions(), latest={"s": 5}).process("t", table(["a"], ["v"], [False], [LAST]))
+    assert (result.clock, result.seen) == (LAST, EventTimes(1, LAST, LAST))
+
+
+@pytest.mark.parametrize("latest", [{}, {"t": 2**60}])
+def test_no_row_is_later_than_the_year_9999(plan: Plan, latest: dict[str, int]) -> None:
+    rows = table(["a", "b", "c"], ["v", "w", "x"], [False] * 3, [LAST, LAST + 1, 2**63 - 1])
+    result = StageZero(plan, RunOptions(), latest=latest).process("t", rows)
+    assert dict(result.batches)["t"].timestamps.tolist() == [LAST]
+    assert (result.clock, result.seen) == (LAST, EventTimes(3, LAST, 2**63 - 1))
+    assert result.metrics.as_dict()["dropped_records"] == {"t": {"in_the_future": 2}}
+    why = "has the event time 253402300800000 ms, later than 9999-12-31 23:59:59.999"
+    assert result.metrics.examples() == {("t", "in_the_future"): BadRow("p0", 1, why)}
 
 
 def test_a_record_s_own_time_is_bounded_too(plan: Plan) -> None:
