@@ -165,9 +165,9 @@ def _selected(type: DataType, column: TableColumn) -> str:
         case ScalarType("timestamp"):  # in whole numbers, which `extract` gives from version 14 on only
             seconds = f"extract(epoch from date_trunc('second', {name}))::bigint"
             number = f"{seconds} * 1000000 + extract(microseconds from {name})::bigint % 1000000"
-            return f"case when isfinite({name}) then ({number})::text else {name}::text end"
+            return f"case when {_in_years(name, type)} then ({number})::text else {name}::text end"
         case ScalarType("date"):
-            return f"case when isfinite({name}) then ({name} - date '1970-01-01')::text else {name}::text end"
+            return f"case when {_in_years(name, type)} then ({name} - date '1970-01-01')::text else {name}::text end"
         case ScalarType("float" | "double"):  # the text of a real, read as a double, would be another number
             return f"{name}::double precision"
         case ArrayType() | MapType() | StructType() if as_json(type, column):
@@ -180,6 +180,11 @@ def _selected(type: DataType, column: TableColumn) -> str:
             return f"{name}::text[]"
         case _:
             return name
+
+
+def _in_years(name: str, type: DataType) -> str:
+    """Whether a date or a time is in the years 1 to 9999: others, which the server has, may overflow on the way."""
+    return f"{name} >= {created_type(type)} '0001-01-01 00:00Z' and {name} < {created_type(type)} '10000-01-01 00:00Z'"
 
 
 def _converter(type: DataType, column: TableColumn) -> Callable[[Any], Any]:

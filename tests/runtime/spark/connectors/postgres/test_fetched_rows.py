@@ -79,9 +79,12 @@ def test_times_in_arrays(server: PostgresServer) -> None:
 def test_instants_of_a_timestamp(server: PostgresServer) -> None:
     server.query("""create table t (at timestamptz, local timestamp, day date);
                  insert into t values ('1883-11-18 12:03:58.000001+00', '0001-01-01 00:00:00.000001', '0001-01-01'),
-                   ('-infinity', null, null), (null, null, 'infinity')""")
+                   ('-infinity', null, null), (null, null, 'infinity'), ('294276-12-31 23:59:59+00', null, null),
+                 (null, '4713-01-01 BC', null), (null, null, '5874897-12-31'), (null, null, '10000-01-01')""")
     rows = fetched(server, {"at": "timestamp", "local": "timestamp", "day": "date"})
-    assert [bool(row.pop("_vsc_bad")) for row in rows] == [False, True, True]
+    problems = [row.pop("_vsc_bad") for row in rows]
+    assert problems[0] is None and all(problems[1:])
+    assert problems[3] == "column 'at' (timestamp) cannot hold '294276-12-31 23:59:59+00'"
     assert rows[0] == {
         "at": datetime.datetime(1883, 11, 18, 12, 3, 58, 1, UTC), "local": datetime.datetime(1, 1, 1, 0, 0, 0, 1, UTC),
         "day": datetime.date(1, 1, 1),
