@@ -124,9 +124,14 @@ class Doubts:
             if not isinstance(inner, Column) or inner.type not in BITS or not isinstance(constant, Known):
                 continue
             limit, value = 1 << (BITS[inner.type] - 1), constant.value
-            if isinstance(value, int | float | Decimal) and not -limit <= value < limit:
+            if not isinstance(value, int | float | Decimal):
+                continue
+            help = "correct the value, or the type of the column"
+            if not -limit <= value < limit:
                 message = f"{article(inner.type)} is never that {'large' if value > 0 else 'small'}"
-                yield Finding("VSC334", expr.span, message, (), "correct the value, or the type of the column")
+                yield Finding("VSC334", expr.span, message, (), help)
+            elif value % 1 and plan.function in ("eq", "ne"):
+                yield Finding("VSC334", expr.span, f"{article(inner.type)} is never {value}", (), help)
         for call, other, op in ((left, right, plan.function), (right, left, FLIPPED[plan.function])):
             constant = self._outcomes.of(other)
             always = comparison(call, op, constant.value) if isinstance(constant, Known) else None
