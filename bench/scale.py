@@ -1,7 +1,7 @@
 """What an epoch costs with more partitions and stages: ``python -m bench.scale [--master URL] [--partitions P ...]``.
 
 Counts of counts: each stage adds an aggregate under another key. A query reads one file an epoch, of few or of many
-rows. All run in one session with the settings of ``vsc run``; times are medians of the epochs behind the first.
+rows. All run in one session, that of ``vsc run``; times are medians of the epochs behind the first.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from bench.measuring import vsc_session
 from bench.workload import stamps, write_file
 from vsc.compiler import compile_topology
+from vsc.runtime.spark.query.launch import launched, new_log
+from vsc.runtime.spark.session.interrupts import Interrupts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,13 +113,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
     for option, default in (("partitions", PARTITIONS), ("stages", STAGES), ("rows", ROWS)):
         parser.add_argument(f"--{option}", type=int, nargs="+", default=default)
+    parser.add_argument("--master", default="local[2]", help="local[2], spark://HOST:PORT, ... (default: local[2])")
     arguments = parser.parse_args()
-    spark = vsc_session("scale")
-    cores, found = spark.sparkContext.defaultParallelism, []
-    for one in measure(spark, arguments.partitions, arguments.stages, arguments.rows):
-        found.append(one)
-        print(f"{one.rows:,} rows, {one.stages} stages, {one.partitions} partitions: "
-              f"first {one.first:,.0f} ms, then {one.then:,.0f}", flush=True)  # fmt: skip
+    cores, found = 1, []
+    memory = {"spark.driver.memory": "3g", "spark.executor.memory": "1g"}
+    with launched("scale", arguments.master, memory, (), new_log(), Interrupts()) as spark:
+        for one in measure(spark, arguments.partitions, arguments.stages, arguments.rows):
+            found.append(one)
+            print(f"{one.rows:,} rows, {one.stages} stages, {one.partitions} partitions: "
+                  f"first {one.first:,.0f} ms, then {one.then:,.0f}", flush=True)  # fmt: skip
+        cores = spark.sparkContext.defaultParallelism
     print("\n" + "\n".join(lines(found)))
     itself, stage, partition = fitted(found)
     print(f"\nan epoch {itself:.0f} ms, a stage {stage:.0f}, a partition of a stage {partition * cores:.1f} of a core")
