@@ -20,6 +20,7 @@ from vsc.plan.types import BIGINT, DataType
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.base.ddl import ddl
 from vsc.runtime.spark.exchange.delivery import Delivery, merged
+from vsc.runtime.spark.exchange.tally import Tally
 from vsc.runtime.spark.exchange.wire import SINK
 
 __all__ = ["CHANGE", "TIMESTAMP", "Output", "RowTransform", "Unpack", "written_columns"]
@@ -43,11 +44,19 @@ class RowTransform(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An epoch's records for each sink, by its id, of a query with so many vsc `partitions`."""
+    """An epoch's records for each sink, by its id, of a query with so many vsc `partitions`.
+
+    `computed`: they are there already, and counted.
+    """
 
     blobs: DataFrame
     delivery: Delivery
     partitions: int
+    computed: bool = False
+
+    def is_known_empty(self, rows: Callable[[], Tally]) -> bool:
+        """Whether it is known before they are written that a sink gets no rows; `rows` counts what it gets."""
+        return self.computed and not rows().count
 
     def rows(
         self, sink: str, node: Node, timestamp: bool = False, transform: RowTransform | None = None,

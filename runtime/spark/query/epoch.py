@@ -97,8 +97,8 @@ class EpochWriter:
         if self.topics.check(report, self.pacer.begun, self.pacer.taken):
             self.pacer.keep_topics(report.epoch)
 
-    def _output(self, blobs: DataFrame) -> Output:
-        return Output(blobs, self.delivery, self.checkpoint.partitions)
+    def _output(self, blobs: DataFrame, computed: bool = False) -> Output:
+        return Output(blobs, self.delivery, self.checkpoint.partitions, computed)
 
     def _passed_on(self, batch: DataFrame, epoch: int, sink: EpochSink) -> EpochReport:
         """Lets the one sink compute the output in its own job, which brings the counters here as well."""
@@ -128,12 +128,12 @@ class EpochWriter:
             self._check_read(report)
             if any(sink.is_new(epoch) for sink in self.sinks):
                 self.bad_rows.check(report)
-            output = self._output(kept)
+            output = self._output(kept, computed=True)
             before = [sink for sink in self.sinks if not self.refusals.takes(sink.id)]
             for sink in before:  # what one sink is refused another one writes
                 _write(sink, output, epoch, partial(report.rows, sink.id))
             refused = [(sink.id, sink.refused(epoch)) for sink in before if sink.keeps_refused]
-            output = self._output(self.refusals.joined(kept, report, refused))
+            output = self._output(self.refusals.joined(kept, report, refused), computed=True)
             for sink in (sink for sink in self.sinks if self.refusals.takes(sink.id)):
                 _write(sink, output, epoch, partial(report.rows, sink.id))
             return report

@@ -12,6 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -234,7 +235,8 @@ class _FilesSink(EpochSink):
 
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Writes the epoch, or rolls it forward if it was written before."""
-        self._epochs.write(epoch, rows, lambda path: self._save(output, path))
+        make = None if output.is_known_empty(rows) else partial(self._save, output)
+        self._epochs.write(epoch, rows, make)
         if self._target is not None and (self._look or epoch % FEWEST == 0):
             self._merge(epoch, self._target)
 

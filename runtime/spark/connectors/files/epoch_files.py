@@ -129,14 +129,17 @@ class EpochFiles:
         """Whether the epoch has no list yet."""
         return epoch not in self._lists
 
-    def write(self, epoch: int, rows: Callable[[], Tally], make: Writer) -> None:
-        """Publishes the epoch's files; again, if a crash came in between. `make` writes them into the folder it gets.
+    def write(self, epoch: int, rows: Callable[[], Tally], make: Writer | None) -> None:
+        """Publishes the epoch's files; again, if a crash came in between. `make` writes them into the folder it gets;
+        None: there are no rows.
 
         Of a new epoch `rows` is asked for only after `make`. SinkError when the epoch was written with other rows
         before, when files that a task has written are not there, or others are not what the list says.
         """
         if self.is_new(epoch):
-            self._write_new(epoch, rows, make)
+            self._check_newest(epoch)
+            if make is not None:
+                self._write_new(epoch, rows, make)
         else:
             listed = self._listed(epoch)
             if listed.rows != rows():
@@ -203,8 +206,8 @@ class EpochFiles:
             return self._folder.sizes(aside)
         return {name: self._folder.length(f"{aside}/{name}") for name in self._folder.files(aside)}
 
-    def _write_new(self, epoch: int, rows: Callable[[], Tally], make: Writer) -> None:
-        """Writes and publishes an epoch that has no list; of one without rows nothing stays."""
+    def _check_newest(self, epoch: int) -> None:
+        """SinkError for an epoch that has no list, although its files were there when the query began."""
         if self._newest is not None and epoch <= self._newest.last[0]:
             raise SinkError(
                 f"{self._place}: {self._folder.path(self._newest.name)} holds rows of epochs up to "
@@ -212,6 +215,9 @@ class EpochFiles:
                 "the checkpoint is older than what it wrote: restore a newer one, or run with a new one and another "
                 "path",
             )
+
+    def _write_new(self, epoch: int, rows: Callable[[], Tally], make: Writer) -> None:
+        """Writes and publishes an epoch that has no list; of one without rows nothing stays."""
         folder = f"{epoch}-{uuid.uuid4().hex}"
         aside = f"{self._aside}/{folder}"
         written = make(self._folder.path(aside))

@@ -100,6 +100,8 @@ class PostgresSink(TableSink):
                 raise before.differs(now, self._place, epoch, way_back(epoch))
             return
         self._check_not_older(epoch)
+        if output.is_known_empty(rows):
+            return
         with self._connected() as connection:
             merge = self._staged(connection, epoch)
             try:

@@ -252,6 +252,18 @@ def test_of_an_epoch_without_rows_nothing_stays() -> None:
     assert files.is_new(0)
 
 
+def test_an_epoch_of_which_it_is_known_that_it_has_no_rows_is_not_written() -> None:
+    disk = Disk()
+    files = sink(disk)
+    write(disk, files, 0, ["a"])
+    steps = disk.steps
+    for epoch in (1, 2):  # the list of epoch 0 goes, as behind any other epoch
+        files.write(epoch, lambda: Tally(0, 0), None)
+    assert (disk.steps, disk.below(ASIDE)) == (steps + 1, [])
+    write(disk, files, 3, ["b"])
+    assert list(disk.visible.values()) == ["a", "b"]
+
+
 def test_files_keep_the_order_of_their_numbers() -> None:
     disk = Disk()
     names = [f"part-0000{task}-x-c{file:03}.json" for task in (0, 1) for file in (2, 999, 1000)]

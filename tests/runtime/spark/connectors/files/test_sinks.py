@@ -13,7 +13,9 @@ import pytest
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.plan.types import parse_type
 from vsc.runtime.operators.source.partition_folders import NO_VALUE
+from vsc.runtime.spark.connectors.files.connector import _FilesSink
 from vsc.runtime.spark.connectors.files.texts import with_texts
+from vsc.runtime.spark.exchange.output import Output
 from vsc.runtime.spark.query.failures import translated
 from vsc.runtime.spark.session.session import configured
 
@@ -93,6 +95,26 @@ sink s to files (path = '${out}', format = 'json', partition_by = (day, k));
         assert {tuple(row) for row in read} == {("id", "at")}
         found.setdefault(path.parent.relative_to(tmp_path / "out").as_posix(), []).extend(row["id"] for row in read)
     assert found == wanted
+
+
+def test_a_sink_that_gets_no_rows_asks_nothing_of_spark(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[str] = []
+    save = _FilesSink._save
+
+    def noted(sink: _FilesSink, output: Output, path: str) -> dict[int, int]:
+        saved.append(Path(path).parts[-3])
+        return save(sink, output, path)
+
+    monkeypatch.setattr(_FilesSink, "_save", noted)
+    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
+    for epoch, ids in enumerate((range(2), range(2, 4))):
+        write_json(tmp_path / f"in/{epoch}.json", rows(ids), epoch)
+        run_once(compiled(TOPOLOGY), spark, tmp_path / "ck", variables=variables, partitions=2)
+    assert saved == ["counts", "counts", "big"]
+    assert sorted(row["id"] for row in parquet_rows(tmp_path / "out/big")) == [2, 3]
+    assert len(parquet_rows(tmp_path / "out/counts")) == 4
 
 
 @pytest.mark.parametrize("forms", [("json",), ("csv", "parquet", "orc")])
