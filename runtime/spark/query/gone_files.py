@@ -72,7 +72,7 @@ class GoneFiles:
                 (options, self._found(running, sources.apply(place), leaves.apply(place)))
                 for place, options in self._sources
             ]
-        except (Py4JError, TypeError, ValueError, AttributeError) as error:
+        except (Py4JError, TypeError, AttributeError) as error:
             raise unknown_spark() from error
         for options, files in found:
             if files.merged is not None:
@@ -91,7 +91,7 @@ class GoneFiles:
         merged = MERGED.search(str(index.rootPaths().mkString("\n")))
         listed, there = dict(self._listed(running, source)), self._there(index)
         gone = sorted(listed.keys() - there.keys())
-        changed = sorted(path for path, time in listed.items() if there.get(path, time) != time)
+        changed = sorted(path for path, time in listed.items() if there.get(path) not in (time, None))
         return _Found(gone, changed, None if merged is None else merged.group().lstrip("/"))
 
     def _listed(self, running: Any, source: Any) -> Iterator[tuple[str, str]]:
@@ -103,11 +103,12 @@ class GoneFiles:
             for line in self._texts(pair._2()):
                 yield _entry(line)
 
-    def _there(self, index: Any) -> dict[str, str]:
-        """The files that Spark has found for the epoch, and when each was changed."""
-        urls = self._texts(index.inputFiles())
+    def _there(self, index: Any) -> dict[str, str | None]:
+        """The files that Spark has found for the epoch, and when each was changed; None where a file system's client
+        has a text of its own for a file's status."""
+        files = [_plain(url) for url in self._texts(index.inputFiles())]
         times = _CHANGED.findall(str(index.allFiles().mkString("\n")))
-        return dict(zip(map(_plain, urls), times, strict=True))
+        return dict(zip(files, times, strict=True)) if len(times) == len(files) else dict.fromkeys(files)
 
     def _texts(self, array: Any) -> list[str]:
         """The texts of an array of the JVM, in which URLs have no blanks. At once: a call for each would take long."""

@@ -36,6 +36,7 @@ from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, held_t
 from vsc.runtime.spark.connectors.files.epoch_files import MARK, EpochFiles, foreign
 from vsc.runtime.spark.connectors.files.folder_names import check_folder_names
 from vsc.runtime.spark.connectors.files.missing_columns import look_at_columns
+from vsc.runtime.spark.connectors.files.orc_days import check_orc_days, refusing_orc_days
 from vsc.runtime.spark.connectors.files.rewriting import Rewriting
 from vsc.runtime.spark.connectors.files.small_files import FEWEST, PublishedFile
 from vsc.runtime.spark.connectors.files.text_rows import text_reader, text_rows
@@ -318,6 +319,8 @@ class _FilesSink(EpochSink):
         rows = self._in_folders(given)
         if self._format in _TEXT:
             rows = with_texts(rows, written_columns(self._node, False), self._as_texts)
+        elif self._format == "orc":
+            rows = refusing_orc_days(rows, self._node)
         written = Observation(f"tasks of {self.id}")
         folder_of_task = F.collect_set(F.struct(_TASK, *map(quoted, self._folders))).alias("folders")
         rows = rows.withColumn(_TASK, F.spark_partition_id()).observe(written, folder_of_task).drop(_TASK)
@@ -328,6 +331,8 @@ class _FilesSink(EpochSink):
             writer.mode("append").options(**own, **_UNMARKED).options(**self._options.spark).save(path)
         except (Py4JJavaError, PySparkException):
             check_folder_names(given, self._node, self._folders, self._place)
+            if self._format == "orc":
+                check_orc_days(given, self._node, self._place)
             raise
         tasks = Counter(one[_TASK] for one in written.get["folders"])
         if 0 not in tasks:  # Spark's first task writes a file even then
