@@ -73,6 +73,11 @@ _ENDS = (
         "created again", f"keep snapshots for longer, {_ANEW}",
     ),
     (
+        r'Snapshot\.parentId\(\)" is null',
+        "the snapshot up to which the checkpoint has read an Iceberg table is no longer in its history: the table was "
+        "rolled back or replaced", "start with a new checkpoint",
+    ),
+    (
         r"DELTA_SCHEMA_CHANGED|DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE|DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
         "the columns of a Delta table have changed",
         f"if those that the source declares are still there, run the same command again, {_ANEW}",

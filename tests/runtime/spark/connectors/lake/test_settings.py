@@ -123,6 +123,11 @@ def test_names_of_tables() -> None:
         ("[DELTA_SOURCE_TABLE_IGNORE_CHANGES] Detected a data update", "rows of a Delta table were changed or deleted"),
         ("Cannot process overwrite snapshot: 7641367389078007998", "rows of an Iceberg table were changed or deleted"),
         ("[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE] ...", "the Delta table is not the one"),
+        (
+            'Cannot invoke "java.lang.Long.longValue()" because the return value of '
+            '"org.apache.iceberg.Snapshot.parentId()" is null',
+            "the snapshot up to which the checkpoint has read an Iceberg table is no longer in its history",
+        ),
         ("Cannot load current offset at snapshot 5, the snapshot was expired or removed", "the snapshot up to which"),
     ],
 )
