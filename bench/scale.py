@@ -115,7 +115,7 @@ def main() -> None:
         parser.add_argument(f"--{option}", type=int, nargs="+", default=default)
     parser.add_argument("--master", default="local[2]", help="local[2], spark://HOST:PORT, ... (default: local[2])")
     arguments = parser.parse_args()
-    cores, found = 1, []
+    found = []
     memory = {"spark.driver.memory": "3g", "spark.executor.memory": "1g"}
     with launched("scale", arguments.master, memory, (), new_log(), Interrupts()) as spark:
         for one in measure(spark, arguments.partitions, arguments.stages, arguments.rows):

@@ -27,6 +27,7 @@ from vsc.runtime.operators.columns.moments import Moments, Routes, turns
 from vsc.runtime.operators.columns.rows import rows_of
 from vsc.runtime.operators.context import NodeFailure, expression_error
 from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin, sorted_places
+from vsc.runtime.times import LAST
 from vsc.runtime.values import to_array
 
 __all__ = ["Letters", "Losses", "Lost", "Message", "json_rows", "letters_of"]
@@ -34,7 +35,7 @@ __all__ = ["Letters", "Losses", "Lost", "Message", "json_rows", "letters_of"]
 Message = Callable[[int], str]
 """More details about a lost record, by its place among the records lost together."""
 
-_EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999
+_EARLIEST = -62_135_596_800_000
 """The milliseconds of the years 1 to 9999, which every system accepts as timestamps."""
 
 
@@ -241,7 +242,7 @@ def _batch(letters: Letters, found: Sequence[Lost], origins: tuple[Origin, ...],
 
 def _year(time: int | None) -> int | None:
     """The time, if it lies in the years 1 to 9999."""
-    return time if time is not None and _EARLIEST <= time <= _LATEST else None
+    return time if time is not None and _EARLIEST <= time <= LAST else None
 
 
 def _spread(parts: Sequence[Sequence[Any]], rows: Int64s) -> list[Any]:

@@ -18,10 +18,8 @@ from vsc.plan.connectors.facts import (
     Values,
     Wrong,
     written,
-    wrong_count,
-    wrong_flag,
 )  # fmt: skip
-from vsc.plan.connectors.spark_values import wrong_size
+from vsc.plan.connectors.spark_values import wrong_count, wrong_flag, wrong_size
 
 __all__ = ["problems"]
 

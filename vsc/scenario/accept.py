@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from vsc.runtime.times import LAST
 from vsc.scenario.document import Document, ScenarioError
 from vsc.scenario.loader import load
 from vsc.scenario.model import Delete, Drain, Expected, Pipe, Read, Scenario
@@ -25,7 +26,7 @@ __all__ = ["accepted"]
 
 _WIDTH = 120
 _TIMES = ("timestamp", "valid_from", "valid_to")
-_A_YEAR, _LATEST = 31_536_000_000, 253_402_300_799_999
+_A_YEAR = 31_536_000_000
 _Edit = tuple[int, int, str]
 
 
@@ -182,7 +183,7 @@ def _in_braces(node: yaml.Node) -> bool:
 
 def _time(milliseconds: int) -> int | datetime:
     """A time as people write it: a small number as it is, as in tests that count from 0."""
-    if not _A_YEAR <= milliseconds <= _LATEST:
+    if not _A_YEAR <= milliseconds <= LAST:
         return milliseconds
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
 

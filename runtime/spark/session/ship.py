@@ -93,11 +93,10 @@ def package_zip(folder: Path) -> Path:
 def warm_up(spark: SparkSession) -> threading.Thread | None:
     """Runs an empty task on each core of this machine, from the thread that it returns; nothing on a cluster.
 
-    So the workers start while the driver still prepares the query: the first epoch would wait for them.
+    So the workers start while the driver still prepares the query: the first epoch would wait for them. After `ship`.
     """
     if not is_here(spark.sparkContext.master):
         return None
-    ship(spark)
     with configured(spark, query_configuration(partitions=1)):
         session = frozen_session(spark)
     warming = threading.Thread(target=_tasks, args=(session,), name="vsc-warm-up", daemon=True)

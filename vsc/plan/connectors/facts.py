@@ -18,7 +18,7 @@ from vsc.plan.types import DataType
 
 __all__ = [
     "MAX_AHEAD", "MODE", "VARIABLE", "WITH_TIMESTAMP", "ConnectorFacts", "OptionSpec", "Problem", "Role", "Scalar",
-    "Values", "Wrong", "written", "wrong_count", "wrong_flag",
+    "Values", "Wrong", "written",
 ]  # fmt: skip
 
 Role = Choice["source", "sink"]
@@ -30,22 +30,6 @@ Wrong = tuple[str, str] | None
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """A variable inside a text."""
-
-
-def wrong_flag(name: str, value: str) -> Wrong:
-    """What is wrong with the value of an option of Spark's that is true or false."""
-    if value.lower() in ("true", "false"):
-        return None
-    return f"'{name}' is true or false, not '{value}'", "write 'true' or 'false'"
-
-
-def wrong_count(name: str, value: str, example: int) -> Wrong:
-    """What is wrong with the value of an option of Spark's that is a number of things."""
-    most = 2**31 - 1 if "files" in name.lower() else 2**63 - 1
-    if value.isdecimal() and 0 < int(value) <= most:
-        return None
-    what = f"of at most {most:,}" if value.isdecimal() and int(value) else "of at least 1"
-    return f"'{name}' is a whole number {what}, not '{value}'", f"write one, such as '{example}'"
 
 
 @record

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from vsc.plan.connectors.facts import VARIABLE, Problem, Scalar, Values, Wrong, written, wrong_count, wrong_flag
+from vsc.plan.connectors.facts import VARIABLE, Problem, Scalar, Values, Wrong, written
+from vsc.plan.connectors.spark_values import wrong_count, wrong_flag
 
 __all__ = ["writer_problems", "wrong_writer_option"]
 

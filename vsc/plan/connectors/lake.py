@@ -19,10 +19,9 @@ from vsc.plan.connectors.facts import (
     Values,
     Wrong,
     written,
-    wrong_count,
 )
 from vsc.plan.connectors.place import Place, folder
-from vsc.plan.connectors.spark_values import wrong_number, wrong_time
+from vsc.plan.connectors.spark_values import wrong_count, wrong_number, wrong_time
 
 __all__ = ["TABLE_NAME", "DeltaFacts", "IcebergFacts"]
 

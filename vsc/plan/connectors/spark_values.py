@@ -1,5 +1,5 @@
-"""Texts of Spark's options, as Spark reads them: times, sizes, ages, numbers. What is wrong with one, and what to write
-instead; None if nothing is.
+"""Texts of Spark's options, as Spark reads them: flags, numbers, times, sizes, ages. What is wrong with one, and what
+to write instead; None if nothing is.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from datetime import datetime
 
 from vsc.plan.connectors.facts import Wrong
 
-__all__ = ["LONG", "wrong_age", "wrong_number", "wrong_size", "wrong_time"]
+__all__ = ["wrong_age", "wrong_count", "wrong_flag", "wrong_number", "wrong_size", "wrong_time"]
 
-LONG = 2**63 - 1
-"""The largest whole number that Spark takes."""
+_INT, _LONG = 2**31 - 1, 2**63 - 1
+"""The largest whole numbers that Spark takes."""
 _TIME = re.compile(
     r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.\d*)?)?)?)?"
     r"(?:\s*[A-Za-z+-].*)?)?)?)?\s*"
@@ -22,9 +22,25 @@ _SIZE = re.compile(r"\s*\d+ *(?:b|[kmgtp]b?)?\s*", re.IGNORECASE)
 _AGE = re.compile(r"\s*-?\d+ *(?:us|ms|s|min|m|h|d)?\s*", re.IGNORECASE)
 
 
+def wrong_flag(name: str, value: str) -> Wrong:
+    """What is wrong with the value of an option of Spark's that is true or false."""
+    if value.lower() in ("true", "false"):
+        return None
+    return f"'{name}' is true or false, not '{value}'", "write 'true' or 'false'"
+
+
+def wrong_count(name: str, value: str, example: int) -> Wrong:
+    """What is wrong with the value of an option of Spark's that is a number of things."""
+    most = _INT if "files" in name.lower() else _LONG
+    if value.isdecimal() and 0 < int(value) <= most:
+        return None
+    what = f"of at most {most:,}" if value.isdecimal() and int(value) else "of at least 1"
+    return f"'{name}' is a whole number {what}, not '{value}'", f"write one, such as '{example}'"
+
+
 def wrong_number(name: str, value: str, what: str, example: int) -> Wrong:
     """What is wrong with a whole number of 0 or more: `what` it is, with an `example`."""
-    if value.isdecimal() and int(value) <= LONG:
+    if value.isdecimal() and int(value) <= _LONG:
         return None
     return f"'{name}' is {what}, not '{value}'", f"write one, such as '{example}'"
 

@@ -64,6 +64,7 @@ def _daemons(spark: SparkSession) -> dict[int, bool]:
 
 
 def test_sources_and_stages_share_the_workers_that_were_warmed_up(spark: SparkSession, tmp_path: Path) -> None:
+    ship(spark)
     settings, tracker = dict(spark.conf.getAll), spark.sparkContext.statusTracker()
     jobs = set(tracker.getJobIdsForGroup(None))
     warming = warm_up(spark)
