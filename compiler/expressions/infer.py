@@ -5,23 +5,24 @@ Guarantees:
 * It never raises, whatever the syntax tree.
 * An expression without a finding has a plan; one with a finding has no plan.
 * Every part of an expression is checked, so one run shows everything that is wrong with it.
-* Nesting is bounded, so deep input is a finding and not a crash, here and in all code that walks the plan later.
+* Nesting is bounded (`bounds`), so deep input is a finding and not a crash, here and in what walks the plan later.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from math import isinf
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.diagnostics.suggest import nearest, renamed
 from vsc.compiler.diagnostics.wording import code, listed, named
+from vsc.compiler.expressions.bounds import parts_of, too_big, too_nested
 from vsc.compiler.expressions.call_site import CallSite
 from vsc.compiler.expressions.catalogue import typed_call
 from vsc.compiler.expressions.coercion import can_cast, convert
 from vsc.compiler.expressions.doubts import Doubts
+from vsc.compiler.expressions.literals import literal
 from vsc.compiler.expressions.operators import (
     Operand,
     arithmetic,
@@ -40,109 +41,43 @@ from vsc.compiler.expressions.operators import (
 from vsc.compiler.expressions.refusal import Refused, refuse
 from vsc.compiler.expressions.scope import CONSTANTS, Scope, Typed, field_of
 from vsc.compiler.source import Span
-from vsc.plan.expressions import LAMBDAS, Call, Cast, Expr, Lambda, Literal, Parameter, inside
+from vsc.plan.expressions import LAMBDAS, Call, Cast, Expr, Lambda, Literal, Parameter
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
 from vsc.plan.types import (
-    BIGINT,
     BOOLEAN,
-    DOUBLE,
     INT,
     INTERVAL,
-    STRING,
     TIMESTAMP,
     VOID,
     ArrayType,
     DataType,
-    DecimalType,
 )
 from vsc.plan.words import article
 
-__all__ = ["MAX_DEPTH", "MAX_SIZE", "is_aggregate_call", "type_expression"]
+__all__ = ["is_aggregate_call", "type_expression"]
 
-MAX_DEPTH = 100
-"""How deep expressions may be nested. A chain of operators of the same precedence counts once, however long it is."""
-
-MAX_PLAN_DEPTH = 3 * MAX_DEPTH
-"""How deep a plan expression may be, so that code that walks it may recurse. A call counts as two levels, as in the
-plan's JSON, and a cast as one. In a chain, each change of operator (``a + b - c``) is a separate call."""
-
-MAX_SIZE = 100_000
-"""How many parts a plan expression may have. Parts that ``between`` and ``case x when`` repeat count each time."""
-
-_IN_PARTS = "compute parts of it in an earlier `map`"
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
 
 
 def type_expression(expr: syntax.Expression, scope: Scope) -> Typed:
     """The plan of `expr` in `scope`, or all findings about it."""
-    if _depth(expr) > MAX_DEPTH:
-        return _refused(
-            expr, "the expression is nested too deeply", f"nest at most {MAX_DEPTH} levels deep: {_IN_PARTS}"
-        )
+    too_deep = too_nested(expr)
+    if too_deep is not None:
+        return Typed(None, (too_deep,))
     typer = _Typer(scope)
     typed = typer.type(expr)
     if typed is not None and not typer.findings:
-        size, depth = _measures(typed)
-        if size > MAX_SIZE:
-            message = f"the expression has more than {MAX_SIZE:,} parts, once `between` and `case` are written out"
-            return _refused(expr, message, _IN_PARTS)
-        if depth > MAX_PLAN_DEPTH:
-            return _refused(expr, "too many calculations in a row each need the result of the one before", _IN_PARTS)
+        too_large = too_big(expr, typed)
+        if too_large is not None:
+            return Typed(None, (too_large,))
         for doubt in typer.doubts.found:
             scope.doubt(doubt)
     return Typed(None if typer.findings else typed, tuple(typer.findings))
 
 
-def _refused(expr: syntax.Expression, message: str, help: str) -> Typed:
-    return Typed(None, (Finding("VSC228", expr.span, message, (), help),))
-
-
 def is_aggregate_call(expr: syntax.Expression) -> bool:
     """Whether `expr` itself is a call of an aggregate function (``sum(x)``). Containing such a call is not enough."""
     return isinstance(expr, syntax.FunctionCall) and expr.name.text in AGGREGATES
-
-
-def _children(expr: syntax.Expression | syntax.When | syntax.Link) -> list[syntax.Expression]:
-    parts: list[syntax.Expression] = []
-    for name in expr.__match_args__:
-        value = getattr(expr, name)
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, syntax.When | syntax.Link):
-                parts += _children(part)
-            elif isinstance(part, syntax.Expression):
-                parts.append(part)
-    return parts
-
-
-def _depth(root: syntax.Expression) -> int:
-    """The depth of the deepest nesting, found without recursion. Stops counting just above `MAX_DEPTH`."""
-    deepest, open_parts = 0, [(root, 1)]
-    while open_parts:
-        expr, depth = open_parts.pop()
-        deepest = max(deepest, depth)
-        if deepest > MAX_DEPTH:
-            break
-        open_parts += [(part, depth + 1) for part in _children(expr)]
-    return deepest
-
-
-def _measures(root: Expr) -> tuple[int, int]:
-    """How many parts the expression has, counting a repeated part each time, and how deep it is."""
-    known: dict[int, tuple[int, int]] = {}
-    waiting = [root]
-    while waiting:
-        expr = waiting[-1]
-        parts = inside(expr)
-        measured = [known.get(id(part)) for part in parts]
-        unknown = [part for part, found in zip(parts, measured, strict=True) if found is None]
-        if unknown:
-            waiting += unknown
-            continue
-        found = [measures for measures in measured if measures is not None]
-        step = 2 if isinstance(expr, Call) else 1
-        known[id(expr)] = 1 + sum(size for size, _ in found), step + max((depth for _, depth in found), default=0)
-        waiting.pop()
-    return known[id(root)]
 
 
 class _Typer:
@@ -165,7 +100,7 @@ class _Typer:
             return None
         if typed is not None:
             self._typed[id(expr)] = typed
-            within = [(part, self._typed[id(part)]) for part in _children(expr) if id(part) in self._typed]
+            within = [(part, self._typed[id(part)]) for part in parts_of(expr) if id(part) in self._typed]
             self.doubts.look(expr, typed, within)
         return typed
 
@@ -178,7 +113,7 @@ class _Typer:
     def _one(self, expr: syntax.Expression) -> Expr | None:
         match expr:
             case syntax.Literal(value, span):
-                return _literal(value, span)
+                return literal(value, span)
             case syntax.Duration(milliseconds):
                 return Literal(milliseconds, INTERVAL)
             case syntax.Variable(name, span):
@@ -236,7 +171,7 @@ class _Typer:
         if expr.op == "-" and isinstance(expr.arg, syntax.Literal):
             value = expr.arg.value
             if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-                return _literal(value.copy_negate() if isinstance(value, Decimal) else -value, expr.span)
+                return literal(value.copy_negate() if isinstance(value, Decimal) else -value, expr.span)
         found = self.operands(expr.arg)
         if found is None:
             return None
@@ -458,40 +393,3 @@ def _count(least: int, most: int | None) -> str:
     if least == most:
         return f"{least} argument{'s' if least != 1 else ''}"
     return f"{least} to {most} arguments"
-
-
-def _literal(value: bool | int | Decimal | float | str | None, span: Span) -> Expr:
-    match value:
-        case None:
-            return Literal(None, VOID)
-        case bool():
-            return Literal(value, BOOLEAN)
-        case str():
-            return Literal(value, STRING)
-        case float():
-            if isinf(value):
-                raise refuse("VSC020", span, "the number is too large for a double", "the largest is about 1.8e308")
-            return Literal(value, DOUBLE)
-        case Decimal():
-            return _decimal(value, span)
-        case _:
-            if -(2**31) <= value < 2**31:
-                return Literal(value, INT)
-            if -(2**63) <= value < 2**63:
-                return Literal(value, BIGINT)
-            return _decimal(Decimal(value), span)
-
-
-def _decimal(value: Decimal, span: Span) -> Expr:
-    value = abs(value) if value == 0 else value  # decimals have no negative zero
-    _, digits, exponent = value.as_tuple()
-    scale = max(0, -int(exponent))
-    precision = max(len(digits) + max(0, int(exponent)), scale)
-    if precision > 38:
-        raise refuse(
-            "VSC020",
-            span,
-            f"the number has {precision} digits; a decimal holds at most 38",
-            "write it with an exponent",
-        )
-    return Literal(format(value, "f"), DecimalType(precision, scale))
