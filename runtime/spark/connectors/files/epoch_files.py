@@ -134,7 +134,7 @@ class EpochFiles:
         None: there are no rows.
 
         Of a new epoch `rows` is asked for only after `make`. SinkError when the epoch was written with other rows
-        before, when files that a task has written are not there, or others are not what the list says.
+        before, when files that a task has written are not there, others are not what the list says, or a name is taken.
         """
         if self.is_new(epoch):
             self._check_newest(epoch)
@@ -246,7 +246,17 @@ class EpochFiles:
     def _publish(self, staged: str, name: str) -> None:
         if "/" in name:
             self._folder.make(name.rpartition("/")[0])
-        self._folder.rename(staged, name)
+        try:
+            self._folder.rename(staged, name)
+        except FileExistsError as error:
+            raise self._taken(name) from error
+
+    def _taken(self, name: str) -> SinkError:
+        return SinkError(
+            f"{self._place}: {self._folder.path(name)} is there already, and this query has not written it",
+            "stop what else writes with this checkpoint's id, such as a query on a copy of it; move the file away, "
+            "then run again",
+        )
 
     def _roll_forward(self, epoch: int, listed: _Listed) -> None:
         """Publishes what a crash has left of an epoch that has its list, and looks at what is published."""
@@ -267,6 +277,8 @@ class EpochFiles:
                     f"{self._place}: {self._folder.path(name)} has {published:,} bytes, but was written with {size:,}",
                     "put back what was there: a published file must not be changed",
                 )
+            elif old in staged and self._folder.is_local:  # a store that renames by copying may leave both
+                raise self._taken(name)
         self._folder.delete(aside)
 
     def _forget(self, before: int) -> None:

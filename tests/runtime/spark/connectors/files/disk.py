@@ -27,6 +27,7 @@ class Disk:
     def __init__(self, copies: bool = False) -> None:
         self.content: dict[str, str] = {}
         self.copies = copies
+        self.is_local = not copies
         self.fuse = -1
         self.steps = 0
 

@@ -208,9 +208,15 @@ def test_no_file_is_overwritten() -> None:
     write(disk, sink(disk), 3, ["c"])
     late = sink(disk)
     disk.content["part-abcd-0-0000000004-00000.x.json"] = "of another process"
-    with pytest.raises(FileExistsError):
-        write(disk, late, 4, ["a"])
+    taken = r"00004-00000.x.json is there already, and this query has not written it"
+    with pytest.raises(SinkError, match=taken):
+        write(disk, late, 4, ["of this process..."])
+    with pytest.raises(SinkError, match=taken):
+        write(disk, sink(disk), 4, ["of this process..."])
     assert disk.visible["part-abcd-0-0000000004-00000.x.json"] == "of another process"
+    del disk.content["part-abcd-0-0000000004-00000.x.json"]
+    write(disk, sink(disk), 4, ["of this process..."])
+    assert disk.visible["part-abcd-0-0000000004-00000.x.json"] == "of this process..."
 
 
 def test_published_files_that_changed_or_went_are_told() -> None:
