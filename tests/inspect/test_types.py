@@ -292,6 +292,52 @@ def test_numbers_with_a_leading_zero_have_no_decimal_commas() -> None:
 
 
 @pytest.mark.parametrize(
+    ("texts", "note"),
+    [
+        (["1.000,50", "7"], "decimal commas: cast(replace(replace(b, '.', ''), ',', '.') as decimal(18, 4))"),
+        (["1,000.50", "7"], "commas between thousands: cast(replace(b, ',', '') as decimal(18, 4))"),
+        (
+            ["1,000", "7"],
+            "commas between thousands: cast(replace(b, ',', '') as decimal(18, 4)) or "
+            "decimal commas: cast(replace(b, ',', '.') as decimal(18, 4))",
+        ),
+        (["1,00,000", "7"], None),
+        (["1,000.50", "1.000,50"], None),
+    ],
+)
+def test_numbers_with_commas_have_the_expression_that_reads_them(texts: list[str], note: str | None) -> None:
+    Path("x.csv").write_text("a;b\n" + "".join(f"{n};{text}\n" for n, text in enumerate(texts)))
+    assert look("x.csv").columns[1].notes == (() if note is None else (note,))
+
+
+@pytest.mark.parametrize(
+    ("text", "local"),
+    [
+        ("2026-03-14 08:15:00", True), ("2026-03-14T08:15:00.5", True), ("2026-03-14 08:15:00 Europe/Berlin", False),
+        ("2026-03-14 08:15:00 CET", False), ("2026-03-14T08:15:00Z", False), ("2026-03-14T08:15:00.250+0200", False),
+        ("2026-03-14 08:15:00 -05", False),
+    ],
+)  # fmt: skip
+def test_a_time_with_an_offset_or_a_zone_is_not_local(text: str, local: bool) -> None:
+    Path("x.csv").write_text(f"k;x\na;{text}\n")
+    found = look("x.csv").columns[1]
+    assert (str(found.type), found.local) == ("timestamp", local)
+
+
+def test_a_file_in_utf_16_is_converted_from_that() -> None:
+    Path("x.csv").write_text("a;b\n1;2\n", "utf-16")
+    with pytest.raises(InspectError) as error:
+        look("x.csv")
+    assert error.value.help == "convert it, as in `iconv -f utf-16 -t utf-8 IN > OUT`"
+
+
+def test_numbers_far_too_large_for_times_are_silent(recwarn: pytest.WarningsRecorder) -> None:
+    Path("x.json").write_text('{"d": 1.7976931348623157e308}\n')
+    assert not look("x.json").clocks
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
     ("text", "type", "option"),
     [
         ("03/14/2026 08:15 AM", "timestamp", ("timestampFormat", "MM/dd/yyyy hh:mm a")),

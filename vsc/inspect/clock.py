@@ -99,7 +99,8 @@ def _unit(column: DataColumn, values: pa.Array, now: int) -> str | None:
     if not len(numbers):
         return None
     for unit, (times, by) in PER_MILLISECOND.items():
-        millis = numbers * times / by
+        with np.errstate(over="ignore"):
+            millis = numbers * times / by
         if np.mean((millis >= YEAR_1990) & (millis <= now + DAY)) >= _SHARE:
             return unit
     return None

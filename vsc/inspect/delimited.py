@@ -93,7 +93,7 @@ class Delimited:
         with open_file(path) as stream:
             start = stream.read(_PEEK)
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise _not_utf8(path)
+            raise _not_utf8(path, "utf-16")
         text = start.decode("utf-8-sig", "replace")
         lines = [line for line in text.splitlines() if line.strip()]
         if not lines:
@@ -228,8 +228,8 @@ def _is_data(name: str) -> bool:
     return bool(name) and texts.column(name, cells=True).type != STRING
 
 
-def _not_utf8(path: str) -> InspectError:
+def _not_utf8(path: str, likely: str = "latin1") -> InspectError:
     return InspectError(
         f"{path} is not UTF-8 text, the only encoding that vsc reads",
-        "convert it, as in `iconv -f latin1 -t utf-8 IN > OUT`",
+        f"convert it, as in `iconv -f {likely} -t utf-8 IN > OUT`",
     )

@@ -123,7 +123,7 @@ def _warnings(survey: Survey, key: tuple[str, ...]) -> Iterator[str]:
         more = f" and {len(survey.found.skipped) - 3} more" if len(survey.found.skipped) > 3 else ""
         yield f"Files of another format are left out: {names}{more}."
     for name, why in headers.left_out:
-        yield f"Column {name} is left out: {why}."
+        yield f"Column {name or '(no name)'} is left out: {why}."
     if sum(column.absent > 0 for column in headers.columns) * 2 > len(headers.columns):
         yield "The files have little in common: if they are not one source, inspect them one by one."
     yield from (f"{note[0].upper()}{note[1:]}." for note in headers.notes)

@@ -23,9 +23,15 @@ _BOOLEAN = r"^(?i:true|false)$"
 _INTEGER = r"^-?(0|[1-9][0-9]*)$"
 _NUMBER = r"^(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|(?i:nan)|-?Infinity)$"
 _FIXED = r"^-?[0-9]+(\.[0-9]+)?$"
-_COMMA = r"^-?[0-9]+(,[0-9]+)?$"
+_COMMAS = (
+    ("decimal commas", r"^-?[0-9]+(,[0-9]+)?$", "replace({}, ',', '.')"),
+    ("decimal commas", r"^-?[0-9]{1,3}(\.[0-9]{3})*(,[0-9]+)?$", "replace(replace({}, '.', ''), ',', '.')"),
+    ("commas between thousands", r"^-?[0-9]{1,3}(,[0-9]{3})*(\.[0-9]+)?$", "replace({}, ',', '')"),
+)
+"""Numbers with commas: what these are, a regular expression of the texts, and what makes such a number of one."""
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_ZONED = r":.*(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)$"
+_ZONED = r":[0-9:.]* ?[A-Za-z+-]"
+"""Of a text that is a timestamp: whether it names its offset or zone, behind the time of the day."""
 _DAYS = {
     "dd-MM-yyyy": r"(0[1-9]|[12][0-9]|3[01])-(0[1-9]|1[0-2])-[0-9]{4}",
     "dd-MMM-yyyy": r"(0[1-9]|[12][0-9]|3[01])-[A-Z][a-z]{2}-[0-9]{4}",
@@ -109,8 +115,9 @@ class Texts:
         self.count = self.zoned = self.local = self.marked = 0
         self.markers: set[str] = set()
         self.numbers = Numbers()
-        self.booleans = self.numeric = self.dates = self.times = self.commas = True
-        self.fractions = False
+        self.booleans = self.numeric = self.dates = self.times = True
+        self.has_comma = False
+        self.commas = list(_COMMAS)
         self.patterns = set(_PATTERNS)
 
     def see(self, texts: pa.Array, markers: bool = False) -> None:
@@ -129,8 +136,8 @@ class Texts:
         self.numeric = self.numeric and _all(texts, _NUMBER)
         if self.numeric:
             self.numbers.see(texts)
-        self.commas = self.commas and _all(texts, _COMMA)
-        self.fractions = self.fractions or bool(pc.any(pc.match_substring(texts, ",")).as_py())
+        self.commas = [form for form in self.commas if _all(texts, form[1])]
+        self.has_comma = self.has_comma or bool(pc.any(pc.match_substring(texts, ",")).as_py())
         self._see_times(texts)
         self.patterns = {
             pattern
@@ -160,10 +167,9 @@ class Texts:
             if self.dates:
                 return DataColumn(name, DATE)
             return DataColumn(name, TIMESTAMP, local=self.local > 0)
-        if cells and self.commas and self.fractions:
-            return DataColumn(
-                name, STRING, (f"decimal commas: cast(replace({written(name)}, ',', '.') as decimal(18, 4))",)
-            )
+        if cells and self.commas and self.has_comma:
+            ways = {what: f"cast({way.format(written(name))} as decimal(18, 4))" for what, _, way in self.commas[::-1]}
+            return DataColumn(name, STRING, (" or ".join(f"{what}: {way}" for what, way in sorted(ways.items())),))
         patterns = tuple(sorted(self.patterns))
         notes = (f"times written as {' or '.join(patterns)}",) if patterns else ()
         return DataColumn(name, STRING, notes, patterns)
