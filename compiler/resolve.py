@@ -127,8 +127,9 @@ def _references(topology: Topology) -> list[syntax.Name]:
 
 
 def _unknown(name: syntax.Name, nodes: dict[str, Declaration], others: tuple[str, ...]) -> Finding:
-    """`others` are words that are allowed in place of a node."""
-    known, message = (*nodes, *others), f"there is no node `{name.text}`"
+    """`others` are words that are allowed in place of a node. No node is meant to read itself."""
+    apart = (one for one, node in nodes.items() if not node.span.start <= name.span.start < node.span.end)
+    known, message = (*apart, *others), f"there is no node `{name.text}`"
     near = nearest(name.text, known)
     if near is None:
         return Finding("VSC103", name.span, message, (), f"declare {code(named(name.text))}, or remove it")

@@ -19,14 +19,17 @@ _TYPES = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", 
 _SYNONYMS = {
     "arg_max": "max_by", "arg_min": "min_by", "argmax": "max_by", "argmin": "min_by", "array_agg": "collect_list",
     "array_length": "size", "array_size": "size", "array_sort": "sort_array", "average": "avg",
+    "array_construct": "array",
     "btrim": "trim", "cardinality": "size", "ceiling": "ceil", "char_length": "length", "character_length": "length",
     "collect": "collect_list",
     "date_diff": "datediff", "dayofmonth": "day", "endswith": "ends_with", "every": "bool_and",
     "from_base64": "unbase64", "first_value": "first",
     "ifnull": "coalesce", "iff": "if", "iif": "if", "last_value": "last", "lcase": "lower",
-    "len": "length", "mean": "avg", "percentile_approx": "approx_percentile",
+    "list": "collect_list", "logical_and": "bool_and", "logical_or": "bool_or", "len": "length", "lstrip": "ltrim",
+    "mean": "avg", "mid": "substring", "percentile_approx": "approx_percentile",
     "nvl": "coalesce", "regexp": "regexp_like", "regexp_matches": "regexp_like",
-    "regexp_split_to_array": "split", "rlike": "regexp_like", "row": "struct", "safe_divide": "try_divide",
+    "regexp_split_to_array": "split", "rlike": "regexp_like", "row": "struct", "rstrip": "rtrim",
+    "safe_divide": "try_divide",
     "some": "bool_or", "std": "stddev", "stddev_samp": "stddev", "stdev": "stddev",
     "startswith": "starts_with",
     "substr": "substring",
@@ -77,11 +80,12 @@ _SETS = "write an aggregate for each set of groups"
 
 _HELPS = (
     ("now current_timestamp current_date current_time localtimestamp localtime getdate sysdate "
-     "systimestamp proctime rowtime curdate", _EVENT_TIME),
+     "systimestamp proctime rowtime curdate clock_timestamp statement_timestamp current_row_timestamp getutcdate "
+     "sysutcdatetime sysdatetime", _EVENT_TIME),
     ("instr position locate strpos charindex find_in_set index_of indexof", _NO_POSITION),
     ("regexp_extract_all regexp_substr regexp_count regexp_instr", _PATTERN),
-    ("lpad rpad repeat reverse initcap space format format_string printf format_number soundex levenshtein ascii chr "
-     "overlay translate quote_literal mask splitpart initialcap", _NO_TEXT),
+    ("lpad rpad repeat replicate reverse initcap space format format_string printf format_number soundex levenshtein "
+     "ascii chr overlay translate quote_literal mask splitpart initialcap", _NO_TEXT),
     ("pow power sqrt cbrt exp ln log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh cot pi e degrees "
      "radians factorial rint bround bin width_bucket geo_distance", _NO_MATHS),
     ("to_char strftime format_datetime format_date format_timestamp formatdatetime timestamptostring datetostring "
@@ -89,29 +93,31 @@ _HELPS = (
     ("dayname monthname", _NAME),
     ("convert_timezone convert_tz timezone at_timezone with_timezone", _ZONES),
     ("make_interval", "write a duration: `x + 30 days`"),
-    ("add_months months_between last_day next_day months years", _NO_MONTHS),
+    ("add_months months_between last_day eomonth next_day months years", _NO_MONTHS),
     ("array_max array_min array_position array_union "
      "array_intersect array_except arrays_zip arrays_overlap aggregate "
      "reduce zip_with sequence generate_series array_append array_prepend array_concat", _NO_ARRAY),
     ("any_match array_any list_any", _ANY),
-    ("any", f"{_ANY}; in an aggregate, `bool_or(condition)`"),
+    ("any", f"{_ANY} for an array, `x in (y, z)` for several values; in an aggregate, `bool_or(condition)`"),
     ("all_match array_all list_all", _ALL),
-    ("all", f"{_ALL}; in an aggregate, `bool_and(condition)`"),
+    ("all", f"{_ALL} for an array, `x not in (y, z)` for several values; in an aggregate, `bool_and(condition)`"),
     ("none_match", "write `not exists(a, e -> e > 1)`"),
     ("array_remove array_filter list_filter array_compact", _KEPT),
     ("list_transform array_transform list_apply array_apply array_map", _MAPPED),
     ("map_from_arrays map_from_entries map_concat map_filter str_to_map split_to_map "
-     "as_map map_contains_key map create_map", _NO_MAP),
+     "as_map map_contains_key map create_map dict", _NO_MAP),
     ("rand random randn uuid gen_random_uuid monotonically_increasing_id shuffle", _NO_CHANCE),
     ("median percentile percentile_cont percentile_disc quantile quantile_cont quantile_disc "
      "approx_median approx_quantile approx_quantiles tdigest_agg", _PERCENTILE),
     ("mode corr covar_pop covar_samp skewness kurtosis histogram "
-     "topkdistinct bit_and bit_or bit_xor", _NO_AGGREGATE),
+     "topkdistinct bit_and bit_or bit_xor bool_xor", _NO_AGGREGATE),
+    ("booland boolor boolxor", "write `and`, `or` or `<>` between the two"),
     ("row_number rank dense_rank percent_rank ntile lag lead nth_value cume_dist", _NO_WINDOW),
     ("crc32 sha sha1 base64 hex unhex encode to_base64 xxhash32 aes_encrypt", _NO_CODE),
     ("json_value json_query get_json_object json_extract json_extract_scalar json_extract_path json_extract_path_text "
      "extractjsonfield json_tuple parse_json variant_get json_get jsonb_extract_path_text json_unquote", _JSON),
-    ("json_object json_build_object to_jsonb json_array json_build_array row_to_json to_json_string", _TO_JSON),
+    ("object_construct json_object json_build_object to_jsonb json_array json_build_array row_to_json "
+     "to_json_string", _TO_JSON),
     ("tumble tumbling hop hopping cumulate window time_window time_bucket date_bin time_slice timewindow", _WINDOW),
     ("session session_window", "write `aggregate ... group by ... window session (gap = 5 minutes)`"),
     ("tumble_start tumble_end tumble_rowtime hop_start hop_end session_start session_end windowstart windowend "
@@ -124,7 +130,8 @@ _HELPS = (
     ("timestampdiff timediff timestamp_diff datetime_diff", _DIFFERENCE),
     ("dateadd timestampadd date_sub_interval timestamp_add datetime_add adddate", _ADD),
     ("rollup cube grouping grouping_id grouping_sets", _SETS),
-    ("approx_count_distinct count_distinct approx_distinct hll_count", "write `count(distinct x)`"),
+    ("approx_count_distinct count_distinct approx_distinct hll_count nunique uniq", "write `count(distinct x)`"),
+    ("avg_distinct sum_distinct", "nothing replaces it: only `count` takes `distinct`"),
     ("topk top_k topn top_n approx_top_k", "write `collect_top(x, 3 by x desc)`"),
     ("count_if countif", "write `count(case when x then 1 end)`"),
     ("sum_if sumif", "write `sum(case when condition then x end)`"),
@@ -132,13 +139,15 @@ _HELPS = (
     ("any_value arbitrary", "write `first(x)` or `last(x)`"),
     ("latest_by_offset", "write `last(x)`: the last one by event time"),
     ("earliest_by_offset", "write `first(x)`: the first one by event time"),
-    ("strptime parse_timestamp parse_datetime stringtotimestamp",
+    ("strptime parse_timestamp parse_datetime stringtotimestamp from_iso8601_timestamp",
      "write `to_timestamp(text, 'yyyy-MM-dd HH:mm:ss')`"),
     ("parse_date stringtodate", "write `to_date(text, 'yyyy-MM-dd')`"),
     ("epoch_ms epoch_millis to_millis", "write `unix_millis(x)`, or `timestamp_millis(x)` the other way round"),
     ("epoch to_epoch epoch_seconds to_unixtime tounixtime unixtime to_unix_seconds", "write `unix_seconds(x)`"),
     ("isnan is_nan", "write `x = cast('NaN' as double)`: NaN is equal to itself"),
     ("try_add try_subtract try_multiply try_mod try_sum try_avg", _OVERFLOW),
+    ("json_array_contains", "write `array_contains(from_json(text, 'array<string>'), x)`"),
+    ("is_json is_valid_json json_valid", "write `from_json(text, 'a string') is not null`"),
     ("json_array_length", "write `size(from_json(text, 'array<string>'))`"),
     ("json_object_keys json_keys", "write `map_keys(from_json(text, 'map<string, string>'))`"),
     ("substring_index", "write `split(x, ',')[0]` for what stands before the first one"),
@@ -160,12 +169,12 @@ _HELPS = (
     ("nvl2", "write `if(x is not null, y, z)`"),
     ("zeroifnull", "write `coalesce(x, 0)`"),
     ("nullifzero", "write `nullif(x, 0)`"),
-    ("isnull", "write `x is null`"),
+    ("isnull", "write `x is null`; with two arguments `coalesce(x, y)`"),
     ("isnotnull", "write `x is not null`"),
     ("decode switch choose", "write `case x when ... then ... end`"),
     ("ilike", "write `lower(x) like 'a%'`"),
     ("date_sub subdate", "write `date_add(x, -days)`"),
-    ("dayofyear", "write `datediff(x, cast(date_trunc('year', x) as date)) + 1`"),
+    ("dayofyear doy day_of_year", "write `datediff(x, cast(date_trunc('year', x) as date)) + 1`"),
     ("week weekofyear isoweek week_of_year", "write `date_trunc('week', x)`: the start of its week"),
     ("weekday isodow day_of_week", "write `dayofweek(x)`: 1 is Sunday"),
     ("to_date_time todate to_datetime str_to_date date_parse", "write `to_timestamp(text, 'yyyy-MM-dd')`"),
@@ -192,7 +201,10 @@ _HELPS = (
 
 @cache
 def _helps() -> dict[str, str]:
-    return {name: help for names, help in _HELPS for name in names.split()}
+    """The helps by name, and by the name without its underscores: ``toUnixTimestamp`` is ``to_unix_timestamp``."""
+    helps = {name: help for names, help in _HELPS for name in names.split()}
+    plain = {name.replace("_", ""): help for name, help in helps.items()}
+    return {name: help for name, help in plain.items() if name not in FUNCTIONS} | helps
 
 
 def instead_of(name: str) -> tuple[str, str | None]:
@@ -213,6 +225,8 @@ def instead_of(name: str) -> tuple[str, str | None]:
 def instead_of_column(name: str, near: str | None) -> str | None:
     """The help for `name`, which is not a column: what it means in other systems; `near` names a similar column."""
     help, duration = _helps().get(name.lower()), iso_duration(name)
+    if help is _BOUND:
+        return "a table with a `window` has the columns `window_start` and `window_end` by itself"
     if help is _EVENT_TIME or (near is None and help is _KAFKA):
         return help
     return near or (None if duration is None else f"write `{duration}`")

@@ -228,6 +228,9 @@ class ExpressionBuilder:
             self.report(
                 "VSC005", label.span, "`try_cast` takes one value and one type", "write `try_cast(... as TYPE)`"
             )
+        elif call.text.lower() in ("safe_cast", "try_convert", "convert"):
+            self.report("VSC010", call.span, f"there is no `{call.text}`",
+                        "write `cast(... as TYPE)`, or `try_cast(... as TYPE)` for a null where it fails")  # fmt: skip
         else:
             wanted = "`cast`, `try_cast` and `struct`"
             self.report("VSC005", label.span, f"`as` inside a call belongs to {wanted}, not to `{call.text}`",
@@ -342,6 +345,9 @@ class ExpressionBuilder:
         self, span: Span, name: syntax.Name, *parts: syntax.WrittenType | TypePart
     ) -> syntax.WrittenType:
         pairs = [(None, part.type) if isinstance(part, syntax.WrittenType) else part for part in parts]
+        if name.text == "struct":  # a part without a type was read as a type without a name
+            alone = {part.span for part in parts if isinstance(part, syntax.WrittenType)}
+            self.findings[:] = [found for found in self.findings if found.span not in alone]
         return self._type(span, lambda: types.nested_type(name, pairs, span))
 
     def _on_field(self, span: Span, name: syntax.Name, type: syntax.WrittenType) -> TypePart:

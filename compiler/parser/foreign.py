@@ -33,6 +33,8 @@ FOREIGN = {
     "++": Foreign("`++` is not an operator here", "add with `+`; texts are joined with `||`"),
     "<=>": Foreign("`<=>` is not an operator here", "write `a = b or (a is null and b is null)`", "="),
     "=>": Foreign("`=>` is not an operator here", "write `>=`", ">="),
+    "??": Foreign("`??` is not an operator here", "write `coalesce(x, y)`"),
+    "?:": Foreign("`?:` is not an operator here", "write `coalesce(x, y)`"),
     "&&": Foreign("`&&` is not an operator here", "write `and`", "and", sure=True),
     '"': Foreign("double quotes are not part of the language", "write single quotes for a string"),
     "/*": Foreign("`/*` does not start a comment", "start each line of a comment with `--`", comment_end="*/"),

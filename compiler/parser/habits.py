@@ -14,6 +14,7 @@ __all__ = ["SORTING", "sql_clause"]
 
 _CLAUSE_ENDS = frozenset(("select", "materialize", "window", "order", "limit", ";"))
 _NULLS_DO_NOT_COUNT = ("count", "sum", "avg", "min", "max")
+_ONE_OF_EACH = "aggregate: `first`, `last`, `min_by` and `max_by` keep a value of one row of each key"
 SORTING = "remove it: a stream never ends, so it cannot be sorted; an aggregate can keep the `min_by` or `max_by`"
 
 
@@ -33,6 +34,8 @@ def sql_clause(place: WrongPlace) -> Explanation | None:
         )
     if word == "filter" and called and place.word_at(place.index + 2).lower() == "where":
         return _refused(place, "an aggregate does not take a `filter`", _filter(place))
+    if word == "qualify":
+        return _refused(place, "there is no `qualify`", _ONE_OF_EACH)
     if (word == "order" and following == "by") or (word == "limit" and following.isdigit()):
         return _refused(place, f"there is no `{'order by' if word == 'order' else word}`", SORTING)
     if place.word_at(place.index - 1).lower() == "distinct" and place.word_at(place.index - 2).lower() == "select":
@@ -83,7 +86,7 @@ def _over(place: WrongPlace) -> str:
     call, end = text(place, start, place.index - 1), closing(place, place.index + 1)
     inside = [place.word_at(index).lower() for index in range(place.index + 2, end)]
     if place.word_at(start).lower() not in AGGREGATES or inside[:2] != ["partition", "by"] or "order" in inside:
-        return "aggregate: `first`, `last`, `min_by` and `max_by` keep a value of one row of each key; add `window ...`"
+        return f"{_ONE_OF_EACH}; add `window ...`"
     keys = text(place, place.index + 4, end - 1)
     alias = place.word_at(end + 2) if place.word_at(end + 1) == "as" else "value"
     source = input_of(place)

@@ -111,6 +111,8 @@ def _pattern() -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in alternatives))
 
 
+_LAMBDA = Foreign("a lambda is written with `->`", "write `->`", "->", sure=True)
+_DIVISION = Foreign("`//` is not an operator here", "write `floor(x / y)`", "/")
 _ARROW = Foreign("an option is not written with `=>`", "write `=`", "=", sure=True)
 
 
@@ -246,8 +248,12 @@ class _Lexer:
     def _foreign(self, sign: str, start: int, end: int) -> int:
         """Reports a sign or comment from another language and reads it as what was meant. Returns where to continue."""
         foreign = FOREIGN[sign]
-        if sign == "=>" and self._names_option():
+        if sign == "=>" and self._in_lambda():
+            foreign = _LAMBDA
+        elif sign == "=>" and self._names_option():
             foreign = _ARROW
+        elif sign == "//" and self._divides(end):
+            foreign = _DIVISION
         if foreign.comment_end is not None:
             stop = self.text.find(foreign.comment_end, end)
             end = len(self.text) if stop < 0 else stop + len(foreign.comment_end.strip("\n"))
@@ -264,6 +270,21 @@ class _Lexer:
         signs = self.tables.signs
         self.tokens.add(signs.get(foreign.meant) or self.tables.words[foreign.meant], start, end)
         return end
+
+    def _in_lambda(self) -> bool:
+        """Whether the tokens before are the parameters of a lambda, which follow the comma of a call."""
+        depth, index = 0, len(self.tokens.kinds) - 1
+        while index > 0 and depth >= 0 and self.tokens.word(index) != ";":
+            word = self.tokens.word(index)
+            depth += (word == ")") - (word == "(")
+            index -= 1
+        return depth < 0 and self.tokens.word(index) in ("exists", "filter", "forall", "transform")
+
+    def _divides(self, end: int) -> bool:
+        """Whether ``//`` stands between a value and a number: an operator of Python, not a comment."""
+        kinds, names = self.tokens.kinds, self.tables.names
+        value = bool(kinds) and (kinds[-1] == self.tables.name or names[kinds[-1]] in ("RPAR", "INTEGER"))
+        return value and re.compile(r"[ \t]*[0-9]").match(self.text, end) is not None
 
     def _names_option(self) -> bool:
         """Whether the last token is a name behind a parenthesis or a comma, as that of an option is."""

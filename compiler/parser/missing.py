@@ -6,6 +6,7 @@ from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.diagnostics.wording import HARD_WORDS, code
 from vsc.compiler.parser.lexer import Tokens
 from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
+from vsc.compiler.parser.surroundings import closing as closing_of
 from vsc.compiler.parser.surroundings import in_columns, name_index, open_bracket, say, wrong
 from vsc.compiler.parser.types import is_type_name
 from vsc.compiler.parser.wording import one_of
@@ -74,15 +75,30 @@ def bracket(place: WrongPlace) -> Explanation | None:
         return None
     ends = place.name == "SEMICOLON" and (_starts_next(place) or "COMMA" not in place.expected)
     goes_on = (in_columns(place) or not {"OR", "CASE"} & set(place.expected)) and _clause_follows(place)
-    if not ends and not goes_on:
+    alias = _alias(place, opened)
+    if not ends and not goes_on and alias is None:
         return None
-    before, end = place.word_at(opened - 1), place.tokens.ends[place.index - 1]
+    before, last = place.word_at(opened - 1), place.index if alias is None else alias
+    end = place.tokens.ends[last - 1]
     owner = f" of {code(before)}" if before.isidentifier() and before not in HARD_WORDS else ""
     message = f"the {code(place.word_at(opened))}{owner} is not closed"
-    help = f"write {code(closing)} before {code(place.word)}"
+    help = f"write {code(closing)} before {code(place.word_at(last))}"
     fix = Fix(Span(end, end), closing)
     finding = Finding("VSC023", place.tokens.span(opened), message, (), help, fix)
-    return finding, Repair(place.tables.signs[closing], consumes=False)
+    return finding, None if alias is not None else Repair(place.tables.signs[closing], consumes=False)
+
+
+def _alias(place: WrongPlace, opened: int) -> int | None:
+    """The `as` of the column whose call is not closed, here or before its name: ``round(price, 2 as y;``."""
+    outer = opened
+    while place.word_at(outer - 1) == "(":
+        outer -= 1
+    if place.word_at(opened) != "(" or place.word_at(closing_of(place, outer)) == ")":
+        return None
+    if place.name == "AS" and "AS" not in place.expected:
+        return place.index
+    named = place.word_at(opened - 1) not in ("struct", "cast", "try_cast")
+    return place.index - 2 if named and place.name == "SEMICOLON" and place.word_at(place.index - 2) == "as" else None
 
 
 def _starts_next(place: WrongPlace) -> bool:
@@ -109,8 +125,9 @@ def _is_argument(place: WrongPlace) -> bool:
     if opened is None or "OR" not in place.expected or place.word in place.tables.words:
         return False
     owner = place.word_at(opened - 1)
-    if place.word_at(place.index - 1).lower() in ("both", "leading", "trailing", "from", "for", "all", "distinct"):
-        return False  # a special form of SQL
+    before = place.word_at(place.index - 1).lower()
+    if before in ("both", "leading", "trailing", "from", "for", "all", "distinct", "lambda"):
+        return False  # a special form of SQL or Python
     return (
         owner in FUNCTIONS and owner != "struct" and (place.is_word() or place.name in ("STRING", "INTEGER", "DECIMAL"))
     )

@@ -109,6 +109,9 @@ def _unquoted_value(place: WrongPlace) -> Explanation | None:
     if place.before != "EQUAL" or not place.is_word() or "STRING" not in place.expected or "NAME" in place.expected:
         return None
     text = place.word.strip("`")
+    if place.word_at(place.index - 2) == "partition_by":
+        message, new = "columns stand in parentheses", f"({place.word})"
+        return place.finding("VSC005", message, f"write {code(new)}", new=new), None
     near = nearest(text, ("true", "false", "null"))
     new = near if near and text.lower() == near else string(text)
     sure = None if text.lower() in ("yes", "no", "on", "off") else new
@@ -163,7 +166,8 @@ def _missing_as(place: WrongPlace) -> Explanation | None:
         return None
     several = "COMMA" in place.expected and open_bracket(place) is None
     if not place.machine.reads([place.tables.number["AS"]], place.index, 2):
-        if several and place.word_at(place.index + 1).isidentifier() and "OR" in place.expected:
+        following = place.word_at(place.index + 1)
+        if several and (following.isidentifier() or following == ".") and "OR" in place.expected:
             return place.finding(
                 "VSC022", "a comma is missing between two columns", f"write `,` before `{place.word}`"
             ), None

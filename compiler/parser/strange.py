@@ -21,6 +21,8 @@ _PLACEHOLDER = re.compile(
     r"\{\{[^{}\n]*\}\}|\{%[^\n]*?%\}|[#$@]\{[^{}\n]*\}|\$\([^()\n]*\)|[$@][A-Za-z_][A-Za-z0-9_]*|\$[0-9]+"
     r"|\{[A-Za-z_][A-Za-z0-9_]*\}|\?"
 )
+_MACRO = re.compile(r"\{\{-?\s*(\w+)\s*\((.*)\)\s*-?\}\}")
+"""A call in a template, as in dbt: ``{{ ref('orders') }}``."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -42,6 +44,8 @@ def placeholder(text: str, start: int) -> Placeholder | None:
         return Placeholder(
             match.end(), f"`{written}` belongs to a template engine", "run it first, or write plain text"
         )
+    if (macro := _MACRO.match(written)) is not None:
+        return Placeholder(match.end(), f"`{written}` belongs to a template engine", _instead_of_macro(macro))
     if written == "?":
         return Placeholder(match.end(), "`?` is not part of the language",
                            "a variable is `${name}`; a choice is `case when ... then ... else ... end`")  # fmt: skip
@@ -49,6 +53,15 @@ def placeholder(text: str, start: int) -> Placeholder | None:
     variable = name[0] if name else f"arg{written[1:]}" if written[1:].isdigit() else "name"
     help = f"write `${{{variable}}}`, and run with `--var {variable}=...`"
     return Placeholder(match.end(), f"`{written}` is not a variable here", help)
+
+
+def _instead_of_macro(macro: re.Match[str]) -> str:
+    called, names = macro[1], re.findall(r"['\"](\w+)['\"]", macro[2])
+    if called in ("ref", "source") and names:
+        return f"write `{names[-1]}`: a node is read by its name"
+    if called in ("var", "env_var") and names:
+        return f"write `${{{names[0]}}}`, and run with `--var {names[0]}=...`"
+    return "remove it: the text of a topology is read as it is"
 
 
 def conflict_end(text: str, start: int) -> int:

@@ -48,7 +48,8 @@ _OTHER_NAMES = {
     "byte": "tinyint", "int8": "bigint", "number": "decimal(p, s)", "numeric": "decimal(p, s)", "dec": "decimal(p, s)",
     "uint": "bigint", "uint8": "smallint", "uint16": "int", "uint32": "bigint", "uint64": "decimal(20, 0)",
     "char": "string", "datetime": "timestamp", "timestamp_ntz": "timestamp", "list": "array<T>",
-    "row": "struct<a: T, ...>",
+    "row": "struct<a: T, ...>", "dict": "map<K, V>", "object": "struct<a: T, ...>", "hashmap": "map<K, V>",
+    "json": "string", "jsonb": "string", "variant": "string", "uuid": "string",
 }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def _filter(place: WrongPlace) -> Explanation | None:
         return wrong(place, "the condition of a `filter` follows `where`", "write `where`", new="where")
     if place.word == ",":
         return wrong(place, "a `filter` has one input", "write one filter for each, or `merge` the streams first")
-    if place.is_word() or place.word == "(":
+    if (place.is_word() and place.word.lower() != "qualify") or place.word == "(":
         condition = body(place, place.index, "materialize")
         return wrong(place, "a `where` is missing", f"write {code(f'filter {source} where {condition}')}")
     return None
@@ -55,6 +55,8 @@ def _map(place: WrongPlace) -> Explanation | None:
 def _join(place: WrongPlace) -> Explanation | None:
     word, before, following = place.word.lower(), place.word_at(place.index - 1), place.word_at(place.index + 1)
     if "WITH" in place.expected:
+        if before == "with" and place.is_word():
+            return wrong(place, "the left input is missing", f"write {code(f'join INPUT with {place.word} ...')}")
         if word in ("on", "using") and place.word_at(place.index + 2) == "with":
             help = f"write {code(f'join {before} with {place.word_at(place.index + 3)} on {following}')}"
             return wrong(place, "`on` comes after the table", help)
@@ -73,12 +75,12 @@ def _join(place: WrongPlace) -> Explanation | None:
         inside = following == "("
         keys = text(place, place.index + 2, closing(place, place.index + 1) - 1) if inside else following
         return sql(place, "the key of a join follows `on`", f"write {code(f'on {keys}')}")
+    if word == "," and {"SELECT", "AS"} <= set(place.expected) and "ON" in place.expected:
+        return say(place, "VSC025", _ONE_JOIN, _NEXT_JOIN)
     if word in ("join", "with", "left", "outer", "inner") and "SELECT" in place.expected:
         if (word, following.lower()) == ("with", "grace"):
             return wrong(place, "`grace` stands without `with`", "write `grace`", new="")
-        return say(
-            place, "VSC025", "a statement has one join", "end it with a `select`, and join its node with the next input"
-        )
+        return say(place, "VSC025", _ONE_JOIN, _NEXT_JOIN)
     if (wrong_order := _join_order(place)) is not None:
         return wrong_order
     if before in ("strictly", "drop", "older") or (word in ("before", "older") and "SELECT" in place.expected):
@@ -104,6 +106,8 @@ def _without_value(place: WrongPlace, word: str, before: str) -> Explanation | N
     return None
 
 
+_ONE_JOIN = "a statement has one join"
+_NEXT_JOIN = "end it with a `select`, and join its node with the next input"
 _AGES = ("age", "max", "maxage", "max_lookback", "max_staleness", "tolerance", "ttl")
 """Other words for how old a row may be that a join finds."""
 _JOIN_ORDER = ("on", "within", "grace", "strictly", "max_age", "drop")
@@ -191,6 +195,9 @@ def _aggregate(place: WrongPlace) -> Explanation | None:
         return wrong(place, "`group` is followed by `by`", f"write {code(f'group by {place.word}')}")
     if "WINDOW" in place.expected and "SELECT" in place.expected:
         return _before_select(place, word, following)
+    if word == "," and following == "grace" and "EMIT" in place.expected:
+        help = f"write {code(f'(size = ..., grace = {place.word_at(place.index + 2)})')}"
+        return wrong(place, "`grace` is an option of the window", help)
     if word in ("grace", "with", "within") and "EMIT" in place.expected:
         return wrong(
             place, "`grace` is an option of the window", f"write {code(f'(size = ..., {word} = {following})')}"
@@ -262,6 +269,8 @@ def _explode(place: WrongPlace) -> Explanation | None:
 def _by(place: WrongPlace, operation: str, what: str) -> Explanation | None:
     if "BY" not in place.expected or not place.is_word():
         return None
+    if place.word_at(place.index - 1) == "by":
+        return wrong(place, "the stream is missing", f"write {code(f'{operation} STREAM by {place.word}')}")
     if place.word.lower() in ("on", "to", "key", "with", "as", "using", "into") and place.name != "AS":
         return wrong(place, f"{what} follows `by`", "write `by`", new="by")
     return wrong(
@@ -272,6 +281,8 @@ def _by(place: WrongPlace, operation: str, what: str) -> Explanation | None:
 
 
 def _merge(place: WrongPlace) -> Explanation | None:
+    if place.word == "," == place.word_at(place.index - 1):
+        return wrong(place, "there are two commas and no input between them", "remove one of them", new="")
     if "COMMA" not in place.expected or not place.is_word():
         return None
     word, following = place.word.lower(), place.word_at(place.index + 1)
@@ -295,6 +306,17 @@ def _distinct(place: WrongPlace) -> Explanation | None:
                 f"write {code(f'distinct ... {body(place, place.index)} within ...')}",
             )
         return _duration_clause(place)
+    if word == "(" and place.word_at(place.index - 1) == "on":
+        last = closing(place, place.index)
+        keys, stream = text(place, place.index + 1, last - 1), place.word_at(last + 1)
+        return wrong(
+            place, "the stream comes first, then `by`", f"write {code(f'distinct {stream} by {keys} within ...')}"
+        )
+    if word == "from":
+        keys, stream = place.word_at(place.index - 1), place.word_at(place.index + 1)
+        return wrong(
+            place, "the stream comes first, then `by`", f"write {code(f'distinct {stream} by {keys} within ...')}"
+        )
     if word in ("on", "key", "over") and "BY" in place.expected:
         return wrong(place, "the columns of a `distinct` follow `by`", "write `by`", new="by")
     if place.name == "SEMICOLON":

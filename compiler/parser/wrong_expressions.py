@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from vsc.compiler.diagnostics.durations import iso_duration
+from vsc.compiler.diagnostics.suggest import misspelt
 from vsc.compiler.diagnostics.wording import HARD_WORDS, code
+from vsc.compiler.expressions.elsewhere import instead_of
 from vsc.compiler.parser.place import Explanation, WrongPlace
-from vsc.compiler.parser.surroundings import body, open_bracket, phrase, say, sql, text, wrong
+from vsc.compiler.parser.surroundings import body, closing, open_bracket, phrase, say, sql, text, wrong
 from vsc.compiler.parser.wording import found
 from vsc.compiler.parser.wrong_calls import wrong_call
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
@@ -31,6 +33,9 @@ _OPERATORS = {
     "elif": ("there is no `elif`", "write `when CONDITION then VALUE`"),
 }
 _WORDS_OF_CASE = ("elseif", "elsif", "elif")
+_BETWEEN_VALUES = ("||", "/", "%", "*", "=", "<>", "<", "<=", ">", ">=")
+_NULLS = ("none", "nil", "unknown", "undefined", "na", "missing")
+"""What other languages call null, or the truth of a null."""
 
 
 def wrong_expression(place: WrongPlace) -> Explanation | None:
@@ -132,11 +137,27 @@ def _in_list(place: WrongPlace) -> Explanation | None:
                 "the values after `in` stand in parentheses",
                 f"write {code(f'in ({text(place, place.index + 1, last - 1)})')}",
             )
-        values = body(place, place.index, "and", "or", "materialize", "select", "then")
-        return wrong(place, "the values after `in` stand in parentheses", f"write {code(f'in ({values})')}")
+        return _in_what(place)
     if place.word == ")" and before == "(" and place.word_at(place.index - 2).lower() == "in":
         return wrong(place, "the list of values is empty", "write at least one value, or `false` in place of the test")
     return None
+
+
+def _in_what(place: WrongPlace) -> Explanation:
+    """``in 1, 2``, ``in range(1, 10)``, ``in unnest(tags)``, ``in tags``."""
+    fact, value = "the values after `in` stand in parentheses", place.word_at(place.index - 2)
+    value = place.word_at(place.index - 3) if value.lower() == "not" else value
+    word, following = place.word.lower(), place.word_at(place.index + 1)
+    if word == "range" and following == "(":
+        return wrong(place, fact, "write `x >= LOW and x < HIGH` for a range")
+    if following == "(" and word in ("unnest", "explode", "flatten", "values"):
+        array = text(place, place.index + 2, closing(place, place.index + 1) - 1)
+        return wrong(place, fact, f"write {code(f'array_contains({array}, {value})')} for the elements of an array")
+    values = body(place, place.index, "and", "or", "materialize", "select", "then")
+    help = f"write {code(f'in ({values})')}"
+    if place.is_word() and values == place.word:
+        help += f", or {code(f'array_contains({values}, {value})')} if it is an array"
+    return wrong(place, fact, help)
 
 
 def _is(place: WrongPlace) -> Explanation | None:
@@ -153,6 +174,11 @@ def _is(place: WrongPlace) -> Explanation | None:
     if place.name in ("TRUE", "FALSE"):
         help = "write the condition itself" if (place.name == "TRUE") != negated else "write `not` before the condition"
         return wrong(place, "`is` only tests for null", f"{help}; a null is neither")
+    if place.word.lower() in _NULLS or misspelt(place.word, ("null",)) is not None:
+        return wrong(place, f"a missing value is not {code(place.word)}", "write `null`", new="null")
+    if place.word.lower() == "nan":
+        help = f"write `{sign} cast('NaN' as double)`: NaN is equal to itself"
+        return wrong(place, "`is` only tests for null", help)
     if place.word.lower() in ("empty", "blank"):
         return wrong(
             place, "`is` only tests for null", f"write `{sign} ''`, or {code(f'size(x) {sign} 0')} for an array"
@@ -179,7 +205,10 @@ def _literal(place: WrongPlace) -> Explanation | None:
         return _no_duration(place)
     if place.name != "STRING" or place.tokens.starts[place.index] == 0:
         return None
-    if kind in ("e", "n", "r", "b", "x", "u", "f") and place.tokens.ends[place.index - 1] == place.span.start:
+    if kind == "f" and place.tokens.ends[place.index - 1] == place.span.start:
+        help = "join texts with `||`, as in `'a ' || name`"
+        return wrong(place, "a string has no columns inside", help, place.tokens.span(place.index - 1).to(place.span))
+    if kind in ("e", "n", "r", "b", "x", "u") and place.tokens.ends[place.index - 1] == place.span.start:
         help = f"write {code(word)}: a backslash is an ordinary character"
         return wrong(place, "a string has no prefix", help, place.tokens.span(place.index - 1), "")
     if place.before == "STRING":
@@ -225,13 +254,17 @@ def _operator(place: WrongPlace) -> Explanation | None:
         return wrong(place, "there is no `::`", "write " + code(f"cast({value} as {type_ or 'TYPE'})"))
     if place.word == ":" and open_bracket(place) is not None and place.word_at(open_bracket(place) or 0) == "[":
         return wrong(place, "an array has no slices", "write `a[i]` for one element, from 0")
-    if place.word == ":":
-        return wrong(
-            place,
-            "the field of a struct follows a `.`",
-            f"write {code(f'{place.word_at(place.index - 1)}.{following}')}",
-        )
     before = place.word_at(place.index - 1)
+    if before == "lambda" and place.is_word():
+        return _python_lambda(place)
+    if place.word == ":":
+        whole = "(...)" if before in (")", "]") else before
+        return wrong(place, "the field of a struct follows a `.`", f"write {code(f'{whole}.{following}')}")
+    if place.word == "(" and place.word_at(place.index - 2) == "." and place.before == "NAME":
+        return _method(place)
+    if word == "if" and "AS" in place.expected:
+        help = f"write {code(f'case when CONDITION then {before} else VALUE end')}"
+        return wrong(place, "a choice is a `case`, or the function `if`", help)
     if (
         (place.name in _OPERANDS or place.is_word())
         and before in CALLS
@@ -247,6 +280,28 @@ def _operator(place: WrongPlace) -> Explanation | None:
             "write `approx_percentile(x, 0.5)` for a percentile, `collect_list(x)` for a list by event time",
         )
     return None
+
+
+def _python_lambda(place: WrongPlace) -> Explanation:
+    """``lambda x: x + 1``, ``lambda x, i: x + i``."""
+    last = place.index
+    while place.word_at(last) not in (":", ";", ""):
+        last += 1
+    names = text(place, place.index, last - 1)
+    written = f"({names}) ->" if "," in names else f"{names} ->"
+    span = place.tokens.span(place.index - 1).to(place.tokens.span(last))
+    return wrong(place, "a lambda is written with `->`", f"write {code(f'{written} ...')}", span, written)
+
+
+def _method(place: WrongPlace) -> Explanation:
+    """``k.upper()``."""
+    name, value = place.word_at(place.index - 1), place.word_at(place.index - 3)
+    value = value if value.isidentifier() else "..."
+    arguments = text(place, place.index + 1, closing(place, place.index) - 1)
+    function = instead_of(name)[1] or name
+    written = f"{function}({value}, {arguments})" if arguments else f"{function}({value})"
+    span = place.tokens.span(place.index - 1)
+    return wrong(place, "a function is not a method of its argument", f"write {code(written)}", span)
 
 
 def _without_parentheses(place: WrongPlace, function: str) -> Explanation | None:
@@ -283,7 +338,11 @@ def _glued(place: WrongPlace) -> bool:
 
 def _start(place: WrongPlace) -> Explanation | None:
     """Where an expression is expected."""
-    if set(place.expected) == {"NAME", "QUOTED"} and place.before == "AS" and place.word in (";", ",", ")"):
+    if (
+        {"NAME", "QUOTED"} <= set(place.expected) <= {"NAME", "QUOTED", "LPAR"}
+        and place.before == "AS"
+        and place.word in (";", ",", ")")
+    ):
         return wrong(place, "a name is missing after `as`", "write one, or remove `as`")
     if "CASE" not in place.expected:
         return None
@@ -328,6 +387,8 @@ def _start(place: WrongPlace) -> Explanation | None:
         and place.name == word.upper()
         and following not in (",", ")", ";", "as")
     ):
+        return wrong(place, f"a value is missing before {code(word)}", "write an expression on both sides of it")
+    if word in _BETWEEN_VALUES and following not in (",", ")", ";", "as", ""):
         return wrong(place, f"a value is missing before {code(word)}", "write an expression on both sides of it")
     if place.name == "SEMICOLON" or word in (")", ","):
         what = f"after {code(before)}" if before else "here"

@@ -76,6 +76,8 @@ _SYNONYMS = {
 _BEFORE_INPUT = ("stream", "table", "global", "versioned", "lookup", "temporal", "source", "lateral")
 _AFTER_INPUT = ("join", "left", "right", "inner", "outer", "full", "cross", "union", "where", "filter", "map", "group",
                 "select")  # fmt: skip
+_NO_STAR = ("exclude", "without", "but", "replace", "rename", "minus", "omit")
+_WINDOWS = ("tumble", "hop", "cumulate", "session", "tumbling", "hopping")
 _NO_NESTING = "an operation takes the names of nodes, not another operation"
 
 
@@ -95,6 +97,8 @@ def wrong_operation(place: WrongPlace) -> Explanation | None:
         return None
     if "FILTER" in place.expected:
         return _no_operation(place)
+    if place.expected == ["JOIN"] and (place.word_at(place.index - 1), place.word) == ("outer", "left"):
+        return wrong(place, "a join is `left` or `outer`, not both", "write one of them")
     if place.expected == ["JOIN"]:
         with_table = place.is_word() and place.word_at(place.index + 1).lower() == "with"
         return (
@@ -131,7 +135,7 @@ def _no_operation(place: WrongPlace) -> Explanation | None:
     second = following.lower()
     if "join" in phrase(place, 2, 1) and word in OTHER_JOINS:
         return None
-    if place.is_word() and second in _AFTER_INPUT:
+    if place.is_word() and (second in _AFTER_INPUT or following in OPERATIONS):
         return wrong(place, "the operation stands before its input", f"write {code(_before(place, second))}")
     if word in _SYNONYMS:
         return sql(place, f"there is no operation {code(place.word)}", f"write {code(_FORMS[_SYNONYMS[word]])}")
@@ -157,6 +161,8 @@ def _before(place: WrongPlace, word: str) -> str:
         return f"map {source} select ..."
     if word == "group":
         return f"aggregate {source} group by ... select ..."
+    if word in OPERATIONS and word != "join":
+        return f"{word} {source} ..."
     left = "left " if word == "left" else "outer " if word in ("outer", "full") else ""
     return f"{left}join {source} with ..."
 
@@ -173,7 +179,11 @@ def _nested(place: WrongPlace) -> Explanation | None:
         if inner in OPERATIONS:
             help = f"write {code(f'stream NAME = {operation};')} before it, and `NAME` here"
         return say(place, "VSC025", _NO_NESTING, help, span)
-    inside = text(place, place.index + 1, last - 1)
+    inside, before = text(place, place.index + 1, last - 1), place.word_at(place.index - 1)
+    if before == "window":
+        return wrong(place, "a window has a kind", f"write {code(f'window tumbling ({inside})')}")
+    if "," in inside and before in _FORMS and before != "merge":
+        return wrong(place, "an operation is not a call", f"write {code(_FORMS[before])}", span)
     glued = place.tokens.ends[place.index - 1] == place.span.start
     new = f" {inside}" if glued else inside
     return wrong(place, "inputs stand without parentheses", f"write {code(inside)}", span, new)
@@ -185,6 +195,8 @@ def _input(place: WrongPlace) -> Explanation | None:
     if before in _BEFORE_INPUT and "AS" in place.expected and place.is_word() and place.word not in place.tables.words:
         span = place.tokens.span(place.index - 1)
         return wrong(place, "an input is its name alone", f"write {code(place.word)}", span, "")
+    if place.word == "(" and "AS" in place.expected and "OR" not in place.expected and before != "on":
+        return _called(place)
     if before == "from" and place.is_word() and place.word_at(place.index - 2) in OPERATIONS:
         word = place.word_at(place.index - 2)
         return wrong(place, f"the input follows {code(word)} directly", f"write {code(f'{word} {place.word}')}",
@@ -192,6 +204,18 @@ def _input(place: WrongPlace) -> Explanation | None:
     if place.name == "STRING" and {"NAME", "QUOTED"} == set(place.expected):
         return wrong(place, "a name is not a string", f"write {code(place.word.strip(chr(39)))}")
     return None
+
+
+def _called(place: WrongPlace) -> Explanation:
+    """``table(s)`` or ``tumble(s, at, 5 minutes)`` as an input."""
+    word, inside = place.word_at(place.index - 1), text(place, place.index + 1, closing(place, place.index) - 1)
+    span, source = place.tokens.span(place.index - 1), place.word_at(place.index + 1)
+    if word.lower() in _WINDOWS or "tumble" in inside or "hop" in inside:
+        help = f"write {code('... group by ... window tumbling (size = 5 minutes)')}, which follows the input"
+        return wrong(place, "an aggregate has its window behind its groups", help, span)
+    if word.lower() in _BEFORE_INPUT:
+        return wrong(place, "an input is its name alone", f"write {code(source)}", span)
+    return wrong(place, "an input is the name of a node, not a call", f"the form is {code(form_of(place) or word)}")
 
 
 def _late(place: WrongPlace) -> Explanation | None:
@@ -238,6 +262,8 @@ def _late(place: WrongPlace) -> Explanation | None:
         )
     if word == "by" and place.word_at(place.index - 1) == "order":
         return sql(place, "there is no `order by`", SORTING, place.tokens.span(place.index - 1).to(place.span))
+    if "EXCEPT" in place.expected and place.is_word() and word not in _NO_STAR:
+        return say(place, "VSC022", "a comma is missing between two columns", f"write `,` before {code(place.word)}")
     if place.is_word() and following == "as" and place.word_at(place.index - 2) == "as":
         return say(place, "VSC022", "a comma is missing between two columns", f"write `,` before {code(place.word)}")
     if word in ("-", ".") and place.word_at(place.index - 2) == "as":
@@ -246,10 +272,7 @@ def _late(place: WrongPlace) -> Explanation | None:
         return _name_of_column(place, f"{place.word_at(place.index - 1)} {place.word}")
     if word == "except" and place.word_at(place.index - 1) == "*":
         return None
-    if (
-        word in ("exclude", "without", "but", "replace", "rename", "minus", "omit")
-        and place.word_at(place.index - 1) == "*"
-    ):
+    if word in _NO_STAR and place.word_at(place.index - 1) == "*":
         help = "write `* except (a, b)` to leave columns out, and list changed ones: `* except (n), n + 1 as n`"
         return sql(place, f"there is no {code(f'* {place.word}')}", help)
     return None

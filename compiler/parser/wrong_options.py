@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vsc.compiler.diagnostics.durations import iso_duration
-from vsc.compiler.diagnostics.wording import code
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
-from vsc.compiler.parser.surroundings import body, open_bracket, say, wrong
+from vsc.compiler.parser.surroundings import body, open_bracket, say, text, wrong
 from vsc.compiler.source import Span
 from vsc.plan.connectors import FACTS, facts_of
 
@@ -150,6 +150,9 @@ def _value(place: WrongPlace) -> Explanation | None:
         return None
     if place.before == "EQUAL" and "STRING" in place.expected and "NAME" not in place.expected:
         return _no_literal(place)
+    if place.name == "STRING" and set(place.expected) <= {"NAME", "QUOTED", "RPAR"}:
+        written = named(place.word.strip("'"))
+        return wrong(place, "the name of a column is not a string", f"write {code(written)}", new=written)
     if (
         {"COMMA", "RPAR"} == set(place.expected)
         and place.name in ("SLASH", "COLON", "DOT", "MINUS")
@@ -180,6 +183,12 @@ def _no_literal(place: WrongPlace) -> Explanation | None:
             f"write {code(f'${{{name}}}')}, and run with {code(f'--var {name}=...')}",
             span,
         )
+    if word == "[" and option == "partition_by":
+        last = place.index
+        while place.word_at(last) not in ("]", ";", ""):
+            last += 1
+        names = code(f"({text(place, place.index + 1, last - 1)})")
+        return wrong(place, "columns stand in parentheses", f"write {names}")
     if word == "(" or word == "[":
         return wrong(place, "the value of an option is one literal", "write several values in one string: `'a,b'`")
     following = place.word_at(place.index + 1)

@@ -122,6 +122,11 @@ def _column(place: WrongPlace) -> Explanation | None:
     if word in _AFTER_TYPE:
         message, help = _AFTER_TYPE[word]
         return sql(place, message.format(word=word), help.replace("COLUMN", column))
+    if place.word == "<>":
+        return say(place, "VSC016", f"the type {code(before)} needs its parts", f"write {code(f'{before}<T>')}")
+    if place.word == "=":
+        message, help = _AFTER_TYPE["default"]
+        return sql(place, message, help.replace("COLUMN", column))
     if place.is_word() and place.word_at(place.index + 1) in (",", ")"):
         name = f"{column} {before}"
         help = (
@@ -213,6 +218,9 @@ def _clause(place: WrongPlace) -> Explanation | None:
         return wrong(place, "options stand in parentheses", f"write {code(f'({options})')}")
     if "FROM" not in place.expected:
         return None
+    if word == "to":
+        help = f"write `from`; rows are written by a sink: {code(f'sink {name} to CONNECTOR (...);')}"
+        return wrong(place, "a source reads from a connector", help)
     if (word, following.lower()) == ("primary", "key"):
         finding = place.finding("VSC010", "the key is written without `primary`", "write `key` alone", new="")
         place.tokens.damaged.add(place.index)

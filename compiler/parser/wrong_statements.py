@@ -53,17 +53,17 @@ def wrong_statement(place: WrongPlace) -> Explanation | None:
     """A word that begins no statement, or a name, ``=`` or ``to`` that is not as it should be."""
     if place.index == place.first:
         return _first(place)
-    if place.index > place.first + 6:
-        return _after_sink(place)
     head = place.word_at(place.first)
+    if place.index > place.first + 6 and head != "function":
+        return _after_sink(place)
     if head in ("stream", "table", "global"):
         return _head(place)
     if head == "sink":
         return _sink(place) or _after_sink(place)
     if head == "let":
         return _constant(place)
-    if head == "function" and place.word == "=":
-        return wrong(place, "a function is written in Python, in a module", _FUNCTION)
+    if head == "function":
+        return _function(place)
     if head == "include":
         return _include(place)
     return _topology(place) if head == "topology" else None
@@ -81,6 +81,18 @@ def _constant(place: WrongPlace) -> Explanation | None:
         return wrong(place, "a constant has the type of its value", f"write {code(f'let {name} = VALUE;')}")
     if place.word == "," and "SEMICOLON" in place.expected:
         return wrong(place, "a statement declares one constant", "write `;`, and the next one with a `let` of its own")
+    return None
+
+
+def _function(place: WrongPlace) -> Explanation | None:
+    if place.word == "=":
+        return wrong(place, "a function is written in Python, in a module", _FUNCTION)
+    if place.word in ("->", ":") and "RETURNS" in place.expected:
+        return wrong(place, "the type of a function follows `returns`", "write `returns`", new="returns")
+    if "FROM" in place.expected and place.is_word():
+        return wrong(place, "where a function is follows `from`", "write `from 'MODULE:NAME'`")
+    if place.word in (",", ")") and {"NAME", "QUOTED"} <= set(place.expected):
+        return wrong(place, "a parameter is a name and a type", "write its name in front, as in `x int`")
     return None
 
 
@@ -110,6 +122,10 @@ def _first(place: WrongPlace) -> Explanation | None:
         return wrong(
             place, f"{code(place.word)} has no name for its result", f"write {code(f'{kind} NAME = {place.word} ...')}"
         )
+    if place.is_word() and second == ":" and word not in _OTHER_STATEMENTS:
+        operation = place.word_at(place.index + 2)
+        help = f"write {code(f'stream {place.word} = {operation} ...')}, or `table`"
+        return wrong(place, f"the declaration of {code(place.word)} lacks its kind and a `=`", help)
     if place.is_word() and second == "=":
         start = f"stream {place.word} = {place.word_at(place.index + 2)} ..."
         return wrong(place, f"the declaration of {code(place.word)} lacks its kind", f"write {code(start)}, or `table`")
@@ -135,6 +151,9 @@ def _head(place: WrongPlace) -> Explanation | None:
             name = place.word.strip("'")
             written = named(name)
             return wrong(place, "a name is not a string", f"write {code(written)}", new=written)
+        if place.word == ":" and place.word_at(place.index + 1).isidentifier():
+            name = place.word_at(place.index + 1)
+            return wrong(place, f"the name follows {code(kind)} directly", f"write {code(f'{kind} {name}')}", new="")
         if place.word == "=" or place.word == "(":
             return wrong(
                 place,
@@ -229,6 +248,14 @@ def _after_sink(place: WrongPlace) -> Explanation | None:
             "a sink has one connector",
             f"write a second sink: {code(f'sink {declared(place)} {body(place, place.index)};')}",
         )
+    if word == "of":
+        node = place.word_at(place.index + 1)
+        return wrong(
+            place, "`of` follows `dropped` directly", f"write {code(f'sink {declared(place)} of {node} to ...')}"
+        )
+    if word in ("partition", "partitioned"):
+        help = "write `partition_by = (COLUMN, ...)` among the options of the connector"
+        return wrong(place, "folders are an option of the connector", help)
     if place.is_word():
         return wrong(
             place,

@@ -41,6 +41,9 @@ _ELSEWHERE = {
     **dict.fromkeys(("kafka_topic", "subscribe", "stream"), "topic"),
     **dict.fromkeys(("value_format", "type"), "format"),
     **dict.fromkeys(("dbtable", "table_name", "relation"), "table"),
+    **dict.fromkeys(("group_id", "consumer_group"), "group"),
+    **dict.fromkeys(("slide", "hop", "every", "step"), "advance"),
+    **dict.fromkeys(("timeout", "inactivity", "inactivity_gap"), "gap"),
     "partitioned_by": "partition_by",
 }
 """What other systems call options."""

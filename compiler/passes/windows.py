@@ -10,7 +10,7 @@ from typing import Literal as Choice
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
-from vsc.compiler.diagnostics.suggest import nearest, renamed
+from vsc.compiler.diagnostics.suggest import likely, renamed
 from vsc.compiler.diagnostics.zone_names import zone_finding
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import CLAUSE, LONGEST, lacking, read_options, to_add
@@ -136,11 +136,15 @@ class _Windows:
         )  # fmt: skip
 
 
+_ELSEWHERE = {"hop": "hopping", "tumble": "tumbling", "session_window": "session", "fixed": "tumbling"}
+"""What other systems call windows."""
+
+
 def _read(window: syntax.Window) -> tuple[Window | None, list[Finding]]:
     kind = window.kind.text
     specs = WINDOW_OPTIONS.get(kind)
     if specs is None:
-        near = nearest(kind, WINDOW_OPTIONS)
+        near = likely(kind, WINDOW_OPTIONS, _ELSEWHERE)
         known = ", ".join(f"`{name}`" for name in WINDOW_OPTIONS)
         action = f"write `{near}`" if near is not None else f"use one of {known}"
         fix = renamed(window.kind.span, kind, WINDOW_OPTIONS)
