@@ -11,7 +11,7 @@ The rules, from ``docs/language.md``:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from vsc.compiler import syntax
@@ -79,7 +79,8 @@ class Scope:
     `event_time`: what ``event_time()`` means, if not the time of the first input.
     `aggregate` types calls of aggregate functions; if it is None, such calls are not allowed. `grouped` has the columns
     of the grouped rows; outside an aggregate call, only those that are grouped by can be used. `doubt` takes the
-    warnings about expressions that are valid. `functions` are the user's, by name.
+    warnings about expressions that are valid. `functions` are the user's, by name; `nodes` are all that there
+    are. `joined` is the right input of a join, which its `on` does not see.
     """
 
     inputs: tuple[ScopeInput, ...]
@@ -90,6 +91,8 @@ class Scope:
     doubt: Callable[[Finding], None] = _ignored
     event_time: Expr | None = None
     functions: Functions = field(default_factory=dict)
+    nodes: Collection[str] = ()
+    joined: str | None = None
 
     def input(self, name: str) -> ScopeInput | None:
         """The input called `name`; None if it does not exist."""
@@ -195,6 +198,15 @@ class Scope:
             help = instead_of_column(name.text, _suggestion(name.text, columns)) or _columns_of(self.inputs)
             message, fix = f"there is no column `{name.text}`", renamed(name.span, name.text, columns)
             return refuse("VSC110", name.span, message, help, fix)
+        if name.text == self.joined:
+            help = f"write columns of {code(named(self.inputs[0].name))}: on the right is always the key"
+            return refuse("VSC113", name.span, f"`on` does not see `{name.text}`, only the left input", help)
+        if name.text in self.nodes and self.inputs:
+            first, other = named(self.inputs[0].name), named(name.text)
+            help = f"read both in a join: {code(f'join {first} with {other} on ... select ...')}"
+            if len(self.inputs) > 1:
+                help = f"join the result with {code(other)} in a statement of its own"
+            return refuse("VSC113", name.span, f"`{name.text}` is not an input here", help)
         names = [*(i.name for i in self.inputs), *columns]
         help = _suggestion(name.text, names) or f"the inputs here are {listed([i.name for i in self.inputs])}"
         message, fix = f"there is no input and no column `{name.text}`", renamed(name.span, name.text, names)

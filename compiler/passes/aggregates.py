@@ -48,6 +48,7 @@ def aggregate_shape(known: Known, operation: syntax.Aggregate, schema: Schema, s
         grouped=frozenset(read.names()),
         doubt=scope.doubt,
         functions=scope.functions,
+        nodes=scope.nodes,
     )
     name = visible(operation.input)
     own = frozenset((name, column) for column, grouped in plain.items() if column == grouped)

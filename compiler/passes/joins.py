@@ -49,7 +49,7 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
         return None, [Finding("VSC121", join.right.span, message, (label,), help)]
     if form == "stream-global" and not join.on:
         return None, []  # refused already: what it would meet by is not known
-    key, findings = _meeting_key(source, join, form, of_left, right)
+    key, findings = _meeting_key(source, join, form, replace(of_left, joined=visible(join.right)), right)
     bounds = None
     if form == "stream-stream":
         bounds, wrong = read_bounds(join)

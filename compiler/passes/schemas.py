@@ -56,7 +56,8 @@ def _derived(known: Known, operation: syntax.Operation) -> ShapeResult:
     first = known.shapes.get(operation.inputs[0].name.text)
     if first is None:
         return None, []
-    scope = Scope((scope_input(operation.inputs[0], 0, first.schema),), doubt=known.doubt, functions=known.functions)
+    inputs = (scope_input(operation.inputs[0], 0, first.schema),)
+    scope = Scope(inputs, doubt=known.doubt, functions=known.functions, nodes=known.kinds)
     return _SHAPES[type(operation)](known, operation, first.schema, scope)
 
 
