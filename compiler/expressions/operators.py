@@ -6,8 +6,10 @@ The rules are Spark SQL's in ANSI mode. Where this module is stricter than Spark
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from vsc.compiler.diagnostics.model import Fix
 from vsc.compiler.expressions.coercion import (
     INTEGERS,
     adjusted,
@@ -137,6 +139,20 @@ def _with_time(function: str, left: Operand, right: Operand, span: Span) -> Expr
     raise _bad_time(function, left, right, span)
 
 
+_DURATION = re.compile(r"\s*\d+ (?:ms|milliseconds?|s|seconds?|m|minutes?|h|hours?|d|days?)\s*")
+_SIGNS = {"subtract": "-"}
+
+
+def _written_date(expr: Expr) -> str | None:
+    """The date that a difference of three numbers looks like: ``2026-01-05``."""
+    if not isinstance(expr, Call) or expr.function != "subtract" or len(expr.args) != 3:
+        return None
+    parts = [int(arg.value) for arg in expr.args if isinstance(arg, Literal) and type(arg.value) is int]
+    if len(parts) < 3 or not (1900 <= parts[0] < 2200 and 1 <= parts[1] <= 12 and 1 <= parts[2] <= 31):
+        return None
+    return "{:04}-{:02}-{:02}".format(*parts)
+
+
 def _bad_time(function: str, left: Operand, right: Operand, span: Span) -> Refused:
     message = f"cannot {_VERBS.get(function, function)} {left.type} and {right.type}"
     if INTERVAL in (left.type, right.type):
@@ -145,7 +161,13 @@ def _bad_time(function: str, left: Operand, right: Operand, span: Span) -> Refus
         return refuse("VSC220", span, message, "`datediff(a, b)` counts the days between two dates")
     if DATE in (left.type, right.type):
         return refuse("VSC220", span, message, "`date_add(d, n)` adds n days to a date")
-    return refuse("VSC220", span, message, "use `unix_millis(t)` to calculate with milliseconds")
+    if left.type == right.type == TIMESTAMP:
+        return refuse("VSC220", span, message, "`unix_millis(b) - unix_millis(a)` are the milliseconds between the two")
+    other = right if left.type == TIMESTAMP else left
+    if isinstance(other.expr, Literal) and other.type == STRING and _DURATION.fullmatch(str(other.expr.value)):
+        duration = str(other.expr.value).strip()
+        return refuse("VSC220", span, message, f"write `{duration}`, without quotes", Fix(other.span, duration))
+    return refuse("VSC220", span, message, f"write a duration, as in `t {_SIGNS.get(function, '+')} 5 minutes`")
 
 
 def _numbers(function: str, left: Operand, right: Operand, span: Span) -> tuple[Expr, Expr]:
@@ -223,6 +245,9 @@ def _comparable(left: Operand, right: Operand, span: Span) -> tuple[Expr, Expr]:
         a, b = convert(a, common), convert(b, common)
     if a.type != b.type:
         help = "cast one of them to the type of the other"
+        dates = [text for one in (a, b) if (text := _written_date(one)) is not None]
+        if dates and {a.type, b.type} & {DATE, TIMESTAMP}:
+            help = f"write a date in quotes: `'{dates[0]}'`"
         raise refuse("VSC220", span, f"cannot compare {left.type} with {right.type}", help)
     if not is_orderable(a.type):
         raise refuse("VSC220", span, f"values of type {a.type} cannot be compared", _BY_PARTS)

@@ -228,7 +228,10 @@ class ExpressionBuilder:
             self.report(
                 "VSC005", label.span, "`try_cast` takes one value and one type", "write `try_cast(... as TYPE)`"
             )
-        elif call.text.lower() in ("safe_cast", "try_convert", "convert"):
+        elif (lower := call.text.lower()) in ("cast", "try_cast", "struct"):
+            self.report("VSC007", call.span, f"keywords are written in lower case: `{call.text}`", f"write `{lower}`",
+                        new=lower)  # fmt: skip
+        elif lower in ("safe_cast", "try_convert", "convert"):
             self.report("VSC010", call.span, f"there is no `{call.text}`",
                         "write `cast(... as TYPE)`, or `try_cast(... as TYPE)` for a null where it fails")  # fmt: skip
         else:

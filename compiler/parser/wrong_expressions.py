@@ -248,6 +248,9 @@ def _operator(place: WrongPlace) -> Explanation | None:
         return sql(place, message, help)
     if word == ",":
         return _comma(place, following)
+    if place.name == place.before == "INTEGER" and len(place.word) == 3:
+        whole = place.word_at(place.index - 1) + place.word
+        return say(place, "VSC003", "the digits of a number are not grouped", f"write {code(whole)}")
     if place.word == ":" and following == ":":
         value, type_ = place.word_at(place.index - 1), place.word_at(place.index + 2)
         value = value if value != ")" else "..."
@@ -316,6 +319,11 @@ def _without_parentheses(place: WrongPlace, function: str) -> Explanation | None
 def _comma(place: WrongPlace, following: str) -> Explanation | None:
     """A comma where an operator could follow."""
     opened = open_bracket(place)
+    if opened is None and place.before in ("INTEGER", "DECIMAL") and following.isdigit() and _glued(place):
+        number = place.word_at(place.index - 1)
+        if place.before == "DECIMAL" or len(following) != 3:
+            whole = number.replace(".", "")
+            return say(place, "VSC003", "the decimals of a number follow a `.`", f"write `{whole}.{following}`")
     if place.before == "INTEGER" and following.isdigit() and len(following) == 3 and _glued(place):
         whole = place.word_at(place.index - 1) + following
         return say(place, "VSC003", "the digits of a number are not grouped", f"write {code(whole)}")

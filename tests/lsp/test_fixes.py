@@ -82,6 +82,7 @@ FIXED = [
     ("stream x = map orders select round(price, 2 as p;", "stream x = map orders select round(price, 2) as p;"),
     ("table x = aggregate orders group by customer select list(price) as p;",
      "table x = aggregate orders group by customer select collect_list(price) as p;"),
+    ("stream x = map orders select at + '5 minutes' as p;", "stream x = map orders select at + 5 minutes as p;"),
     ("stream: x = filter orders where price > 1;", "stream x = filter orders where price > 1;"),
     ("sink orders to files (path = 'p', format = 'json', partition_by = customer);",
      "sink orders to files (path = 'p', format = 'json', partition_by = (customer));"),
