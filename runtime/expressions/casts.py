@@ -1,9 +1,9 @@
 """Casts between internal values, as Spark's in ANSI mode: `caster` gives the function for a pair of types.
 
 Guarantees: a value that the target cannot hold fails with Spark's error class; null stays null (the caller's job).
-Differs from Spark: a number of seconds that no timestamp can be fails, where Spark gives some other time; binary that
-is not UTF-8 becomes text with replacement characters; doubles are printed with the fewest digits, where a Java before
-19 sometimes prints one more.
+Differs from Spark: a number of seconds that no timestamp can be fails, where Spark gives some other time; so does
+binary that is not UTF-8, of which Spark makes a text that is none; doubles are printed with the fewest digits, where a
+Java before 19 sometimes prints one more.
 """
 
 from __future__ import annotations
@@ -253,13 +253,20 @@ def _shown(type: DataType) -> Caster:
     return lambda value: "null" if value is None else cast(value)
 
 
+def _utf8(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        fail("INVALID_UTF8_STRING", f"a binary that is not valid UTF-8 cannot be cast to string: {short(value.hex())}")
+
+
 _PRINTERS: dict[str, Caster] = {
     "boolean": lambda value: "true" if value else "false",
     "float": java_float,
     "double": java_double,
     "date": date_text,
     "timestamp": timestamp_text,
-    "binary": lambda value: value.decode("utf-8", "replace"),
+    "binary": _utf8,
 }
 
 

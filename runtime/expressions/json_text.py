@@ -87,12 +87,13 @@ def reader(type: DataType) -> Callable[[str], Any]:
     nothing = tuple([None] * len(type.fields)) if isinstance(type, StructType) else None
 
     def read(text: str) -> Any:
-        if not text.strip():
+        given = text.lstrip(" \t\r\n")
+        if not given:
             return None
         try:
-            if too_deep(text):
+            if too_deep(given):
                 return nothing
-            value, _ = decoded(double_quoted(text.lstrip(" \t\r\n")))
+            value, _ = decoded(double_quoted(given))
             if wraps and isinstance(value, dict):
                 value = [value]
             return convert(value) if value is not None else nothing

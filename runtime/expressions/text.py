@@ -41,7 +41,7 @@ def java_float(value: float) -> str:
     """`value`, a number of 32 bits, as Java prints a float."""
     if not math.isfinite(value) or value == 0:
         return _java(value, repr(value))
-    for digits in range(1, 10):
+    for digits in range(2, 10):  # Java always prints two
         text = f"{value:.{digits}g}"
         if c_float(float(text)).value == value:
             break

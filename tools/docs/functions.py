@@ -24,8 +24,9 @@ if an argument is null. What *fails* on a row stops the query, or drops the row 
 
 A call also fails if it would make a text or binary of more than 100 million characters or bytes. Unlike in Spark, a
 date or timestamp out of range fails where Spark wraps around or takes the last one there is: in `cast`, `date_add`,
-`datediff`, `from_unixtime`. In `from_json` it is null, and so is JSON that is nested more than 200 deep. Half an emoji
-(`"\\ud83d"`) is read as `?`, as in Spark.
+`datediff`, `from_unixtime`. So does binary that is not UTF-8 where it is cast to text; `try_cast` makes null of it. In
+`from_json` a time out of range is null, and so is JSON that is nested more than 200 deep. Half an emoji (`"\\ud83d"`)
+is read as `?`, as in Spark.
 
 A *regex* is a constant, and means what it means in Java. It takes time in proportion to the text, whatever the pattern,
 and so does `like`: RE2 matches it. So it has what both have: `[...]`, `(...)`, `(?:...)`, `|`, `*`, `+`, `?`, `{n,m}`,

@@ -126,6 +126,11 @@ def test_a_text_that_is_not_utf_8_is_a_failure(written: str) -> None:
         ("cast(d as timestamp)", {"d": Decimal("0.999999")}, 999999),
         ("date_add(q, n)", {"q": 2**31 - 2, "n": 1}, 2**31 - 1),
         ("coalesce(array(), array(array(l)))", {"l": 1}, []),
+        ("try_cast(unbase64(s) as string)", {"s": "/w=="}, None),
+        ("cast(unbase64(s) as string)", {"s": "w6k="}, "é"),
+        ("from_json(s, 'a string')", {"s": " \t\r\n"}, None),
+        ("from_json(s, 'a string')", {"s": " \x0b "}, (None,)),
+        ("from_json(s, 'a string')", {"s": "\u00a0"}, (None,)),
     ],
 )
 def test_values_at_the_edge(written: str, values: dict[str, Any], found: object) -> None:
@@ -153,6 +158,10 @@ def test_values_at_the_edge(written: str, values: dict[str, Any], found: object)
         ("cast(s as int)", {"s": "x" * 5000},
          f"[CAST_INVALID_INPUT] the value '{'x' * 100}... (5000 characters)' of type string cannot be cast to int: "
          "it is malformed"),
+        ("cast(unbase64(s) as string)", {"s": "AP8="},
+         "[INVALID_UTF8_STRING] a binary that is not valid UTF-8 cannot be cast to string: 00ff"),
+        ("starts_with(unbase64(s), unbase64(p))", {"s": "/w==", "p": "/g=="},
+         "[INVALID_UTF8_STRING] a binary that is not valid UTF-8 cannot be cast to string: ff"),
         ("s like p", {"s": "a", "p": "\\a"},
          "[INVALID_FORMAT] the like pattern '\\a' has an escape character that escapes nothing"),
     ],
