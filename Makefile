@@ -40,7 +40,7 @@ help:
 	@echo 'make check   lint, types, architecture, and the quick tests that need no JVM'
 	@echo 'make newest  the tests of what differs between releases of Spark, on pyspark $(PYSPARK_NEWEST)'
 	@echo 'make thorough-long  more kills, random topologies and files than the tests try otherwise'
-	@echo 'make soak    1,000 random topologies; then kill -9 at random points, 50 times; options in SOAK, such as SOAK="--kills 5"'
+	@echo 'make soak    1,000 random topologies, 10,000 calls of each function; then kill -9 at random points, 50 times; options in SOAK, such as SOAK="--kills 5"'
 	@echo 'make coverage  the lines and branches that tests reach, Spark workers too; without Spark: coverage-driver'
 	@echo 'make mutants   which small changes of the code no test notices; options in MUTATE'
 	@echo 'make bench   the benchmarks, on pyspark $(PYSPARK_NEWEST)'
@@ -109,6 +109,7 @@ newest: $(READY_NEWEST)
 
 soak: $(READY)
 	$(BIN)/python -m tests.generated 0:1000 partitions
+	$(BIN)/python -m soak.functions
 	$(BIN)/python -m soak $(SOAK)
 
 # A worker process saves what it has measured as it ends, so it ends with its task: tools/coverage/spark-defaults.conf.

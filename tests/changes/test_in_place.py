@@ -64,6 +64,20 @@ def test_a_checkpoint_goes_on(changes: list[tuple[str, str]], words: list[str]) 
     assert [in_words(change) for change in found] == words
 
 
+def test_the_options_of_a_kafka_source_are_not_its_meaning() -> None:
+    text = """stream s (k string) from kafka (bootstrap_servers = 'a:1', topic = 't', format = 'json') key k;
+    table c = aggregate s group by k select count(*) as n;
+    sink c to noop ();"""
+    was = compile_topology(text)
+    options = "bootstrap_servers = 'b:1,c:1', 'failOnDataLoss' = 'false', 'maxOffsetsPerTrigger' = '9'"
+    (found,) = in_place(was, compile_topology(text.replace("bootstrap_servers = 'a:1'", options))) or ()
+    assert in_words(found) == (
+        "source s: keep bootstrap_servers was 'a:1', is 'b:1,c:1'; failOnDataLoss was not given, is 'false'; "
+        "maxOffsetsPerTrigger was not given, is '9' (line 1)"
+    )
+    assert in_place(was, compile_topology(text.replace("topic = 't'", "topic = 'u'"))) is None
+
+
 @pytest.mark.parametrize(
     "changes",
     [

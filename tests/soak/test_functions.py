@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from soak.functions import NAMES, main, try_out
@@ -15,6 +17,15 @@ from vsc.runtime.expressions.functions import FUNCTIONS
 @pytest.mark.parametrize("name", NAMES)
 def test_a_value_of_its_type_or_its_failure(name: str) -> None:
     try_out(name, calls=200, seed=1)
+
+
+def test_make_soak_makes_ten_thousand_calls_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text()
+    assert "$(BIN)/python -m soak.functions\n" in makefile.partition("\nsoak: ")[2].partition("\n\n")[0]
+    made: list[int] = []
+    monkeypatch.setattr("soak.functions.try_out", lambda name, calls, seed: made.append(calls))
+    assert main([]) == 0
+    assert made == [10_000] * len(NAMES)
 
 
 def test_everything_that_can_be_called_is() -> None:
