@@ -150,6 +150,10 @@ def _value(place: WrongPlace) -> Explanation | None:
         return None
     if place.before == "EQUAL" and "STRING" in place.expected and "NAME" not in place.expected:
         return _no_literal(place)
+    if {"COMMA", "RPAR"} == set(place.expected) and place.word in ("||", "+", "*"):
+        value = f"{place.word_at(place.index - 1)} {place.word} {place.word_at(place.index + 1)}"
+        help = f"compute it before: {code(f'let NAME = {value};')}, and write its name here"
+        return wrong(place, "the value of an option is one literal", help)
     if place.name == "STRING" and set(place.expected) <= {"NAME", "QUOTED", "RPAR"}:
         written = named(place.word.strip("'"))
         return wrong(place, "the name of a column is not a string", f"write {code(written)}", new=written)

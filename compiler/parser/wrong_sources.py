@@ -76,7 +76,7 @@ def wrong_source(place: WrongPlace) -> Explanation | None:
         return _array_type(place)
     columns = in_columns(place)
     if columns or open_bracket(place) is not None:
-        found = _constraint(place) or (_column(place) if columns else None)
+        found = _constraint(place) or _type_parts(place) or (_column(place) if columns else None)
         if found is not None:
             return found
     return _array_type(place) or (_clause(place) if open_bracket(place) is None else None)
@@ -151,6 +151,8 @@ def _needs_type(place: WrongPlace, before: str) -> Explanation | None:
         return wrong(place, f"the column {code(before)} has no type", help, place.tokens.span(place.index - 1))
     if place.word == "," and before == ",":
         return wrong(place, "there are two commas and no column between them", "remove one of them", new="")
+    if place.word == "[" and place.word_at(place.index + 2) == "]":
+        return wrong(place, "a name has no `[` and `]`", f"write {code(named(place.word_at(place.index + 1)))}")
     if place.name == "STRING":
         name = place.word.strip("'")
         return wrong(
@@ -167,6 +169,12 @@ def _array_type(place: WrongPlace) -> Explanation | None:
     if place.word != "[":
         return None
     closed = place.word_at(place.index + 1) == "]"
+    if before.lower() in ("array", "map", "struct", "decimal") and not closed:
+        last = _closing(place, "]")
+        inside = text(place, place.index + 1, last - 1)
+        span = place.tokens.span(place.index - 1).to(place.tokens.span(last))
+        new = f"{before}({inside})" if before.lower() == "decimal" else f"{before}<{inside}>"
+        return say(place, "VSC016", "a type has no `[` and `]`", f"write {code(new)}", span, new)
     if is_type_name(before) and "LESSTHAN" in place.expected:
         new, span = f"array<{before}>", place.tokens.span(place.index - 1)
         end = place.index + (1 if closed else 2)
@@ -184,6 +192,45 @@ def _array_type(place: WrongPlace) -> Explanation | None:
     return None
 
 
+def _closing(place: WrongPlace, sign: str) -> int:
+    """The next token `sign` of the statement, or its last token."""
+    last = place.index
+    while (word := place.word_at(last)) and word not in (sign, ";"):
+        last += 1
+    return last
+
+
+def _type_parts(place: WrongPlace) -> Explanation | None:
+    """``map(string, int)``, ``array<array<string>)``, ``array<string>>``, ``decimal(12.2)``, ``enum('a')``."""
+    opened, before = open_bracket(place), place.word_at(place.index - 1)
+    owner = place.word_at(opened - 1) if opened is not None else ""
+    if place.expected == ["INTEGER"] and opened == place.index - 1 and place.name not in ("RPAR", "SEMICOLON"):
+        if place.name == "DECIMAL":
+            sizes = place.word.replace(".", ", ")
+            return say(place, "VSC016", "the digits of a decimal are two numbers", f"write {code(f'decimal({sizes})')}")
+        inside = text(place, place.index, closing(place, opened) - 1)
+        if owner.lower() in ("array", "map", "struct"):
+            help = (
+                f"write {code(f'{owner}<{inside}>')}"
+                if owner.lower() != "struct"
+                else "write `struct<NAME: TYPE, ...>`"
+            )
+            return say(place, "VSC016", "the parts of a type stand between `<` and `>`", help)
+        return say(
+            place, "VSC016", f"there is no type {code(owner)} with such parts", "write `string`, or another type"
+        )
+    if owner.lower() == "decimal" and place.name == "INTEGER" and place.before == "INTEGER":
+        return say(
+            place, "VSC022", "a comma is missing between two numbers", f"write `decimal({before}, {place.word})`"
+        )
+    if "MORETHAN" in place.expected and place.word in (")", ";"):
+        help = f"write `>` before {code(place.word)}"
+        return say(place, "VSC023", "the `<` of a type is not closed", help, new=f">{place.word}")
+    if place.word == ">" and before == ">":
+        return say(place, "VSC023", "this `>` closes nothing", "remove it", new="")
+    return None
+
+
 def _clause(place: WrongPlace) -> Explanation | None:
     """After the columns."""
     before, word, following = place.word_at(place.index - 1).lower(), place.word.lower(), place.word_at(place.index + 1)
@@ -196,7 +243,7 @@ def _clause(place: WrongPlace) -> Explanation | None:
         span = place.span.to(place.tokens.span(closing(place, place.index)))
         new = f" {columns}" if place.tokens.ends[place.index - 1] == place.span.start else columns
         return wrong(place, "the key stands without parentheses", f"write {code(f'key {columns}')}", span, new)
-    if before in ("key", "timestamp", "from") and place.word == "=":
+    if before in ("key", "timestamp", "from") and place.word in ("=", ":"):
         return wrong(
             place, f"{code(before)} is a clause, not an option", f"write {code(f'{before} {following}')}", new=""
         )

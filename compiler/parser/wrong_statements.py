@@ -91,6 +91,10 @@ def _function(place: WrongPlace) -> Explanation | None:
         return wrong(place, "the type of a function follows `returns`", "write `returns`", new="returns")
     if "FROM" in place.expected and place.is_word():
         return wrong(place, "where a function is follows `from`", "write `from 'MODULE:NAME'`")
+    if "FROM" in place.expected and place.name == "SEMICOLON":
+        return wrong(place, "the function does not say where it is", "write `from 'MODULE:NAME'` at its end")
+    if place.expected == ["STRING"] and place.is_word():
+        return wrong(place, "where a function is goes in quotation marks", "write `'MODULE:NAME'`")
     if place.word in (",", ")") and {"NAME", "QUOTED"} <= set(place.expected):
         return wrong(place, "a parameter is a name and a type", "write its name in front, as in `x int`")
     return None
@@ -212,6 +216,10 @@ def _sink(place: WrongPlace) -> Explanation | None:
     if place.index == place.first + 1 or (node == "to" and place.index == place.first + 2):
         return wrong(place, "the sink does not say what it writes", "write `sink NODE to CONNECTOR (...);`")
     if "TO" in place.expected:
+        if node in ("dropped", "missed") and place.is_word() and place.word_at(place.index + 1) == "to":
+            return wrong(
+                place, f"an `of` is missing after {code(node)}", f"write {code(f'sink {node} of {place.word}')}"
+            )
         if place.word in ("-", ".", "/"):
             return _name_with_signs(place, place.first + 1)
         if place.word == ",":
