@@ -29,10 +29,14 @@ class Name:
 
 @record
 class Literal:
-    """A constant. `value`: None, bool, int, Decimal (``1.5``), float (``1e6``), str."""
+    """A constant. `value`: None, bool, int, Decimal (``1.5``), float (``1e6``), str.
+
+    `of_variables`: whether a ``${name}`` is part of it.
+    """
 
     value: bool | int | Decimal | float | str | None
     span: Span
+    of_variables: bool = False
 
 
 @record
@@ -84,11 +88,12 @@ class ColumnRef:
 
 @record
 class Constant:
-    """The name of a constant in an expression, and the `value` that ``let`` gives it."""
+    """The name of a constant in an expression, the `value` that ``let`` gives it, and the `literal` that this makes."""
 
     name: Name
     value: Expression
     span: Span
+    literal: Literal | Duration | CalendarLength | None
 
 
 @record
@@ -599,12 +604,14 @@ class TopologyName:
 class ConstantDecl:
     """``let NAME = EXPR;``. Where it is a computed duration or length by the calendar, `value` is the result.
 
-    `of_variables`: whether a ``${name}`` is part of it, or of a constant in it.
+    `literal`: what it amounts to where the language takes a literal, if anything. `of_variables`: whether a ``${name}``
+    is part of it, or of a constant in it.
     """
 
     name: Name
     value: Expression
     span: Span
+    literal: Literal | Duration | CalendarLength | None
     of_variables: bool
 
 

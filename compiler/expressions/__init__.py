@@ -8,7 +8,7 @@ from vsc.compiler.expressions.aggregates import AggregateCalls
 from vsc.compiler.expressions.array_rules import entries_of
 from vsc.compiler.expressions.coercion import coerce, common_type
 from vsc.compiler.expressions.constants import LENIENT
-from vsc.compiler.expressions.doubts import null_condition
+from vsc.compiler.expressions.doubts import unmet
 from vsc.compiler.expressions.infer import is_aggregate_call, type_expression
 from vsc.compiler.expressions.scope import Scope, ScopeInput, Typed
 
@@ -22,6 +22,6 @@ __all__ = [
     "common_type",
     "entries_of",
     "is_aggregate_call",
-    "null_condition",
     "type_expression",
+    "unmet",
 ]

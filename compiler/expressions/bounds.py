@@ -57,10 +57,17 @@ def parts_of(expr: syntax.Expression | syntax.When | syntax.Link) -> list[syntax
 
 
 def _depth(root: syntax.Expression) -> int:
-    """The depth of the deepest nesting, found without recursion. Stops counting just above `_MAX_DEPTH`."""
+    """The depth of the deepest nesting, found without recursion. Stops counting just above `_MAX_DEPTH`.
+
+    The value of a constant is one object wherever the constant stands: it is looked into again only where it is deeper.
+    """
     deepest, open_parts = 0, [(root, 1)]
+    seen: dict[int, int] = {}
     while open_parts:
         expr, depth = open_parts.pop()
+        if seen.get(id(expr), 0) >= depth:
+            continue
+        seen[id(expr)] = depth
         deepest = max(deepest, depth)
         if deepest > _MAX_DEPTH:
             break

@@ -19,9 +19,10 @@ from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.types import ArrayType
 from vsc.plan.words import article, counted
 
-__all__ = ["Doubts", "null_condition"]
+__all__ = ["Doubts", "unmet"]
 
 _NEVER = "a comparison with null is never true"
+_TESTS = (syntax.Comparison, syntax.In, syntax.Between, syntax.Like, syntax.IsNull)
 _DATED = ("date_format", "from_unixtime", "to_date", "to_timestamp", "try_to_timestamp")
 
 
@@ -32,9 +33,12 @@ class Doubts:
         self.found: list[Finding] = []
         self._outcomes = Outcomes()
         self._told: set[int] = set()  # the ids of parts about which, or about a part of which, something has been said
+        self._written: set[int] = set()  # the ids of parts that are made of literals alone
 
     def look(self, expr: syntax.Expression, plan: Expr, inside: Sequence[tuple[syntax.Expression, Expr]]) -> None:
         """Examines the part `expr`, which became `plan`; `inside` are the parts that it is made of."""
+        if _is_literal(expr) or (_adds_nothing(expr) and all(id(part) in self._written for part, _ in inside)):
+            self._written.add(id(expr))
         told = any(id(part) in self._told for _, part in inside)
         finding = None if told else next(self._doubts(expr, plan, inside), None)
         if finding is not None:
@@ -60,25 +64,28 @@ class Doubts:
             case _:
                 pass
         for part in _conditions(expr):
-            if part in nulls and isinstance(part, syntax.Literal):
-                yield null_condition(part)
+            yield from unmet(part)
         yield from self._failing(expr, plan, inside)
         if self._outcomes.of(plan) is Always.NULL and not isinstance(plan, Literal):
             yield from self._null(expr, plan, nulls)
         yield from self._same(expr, plan)
         yield from self._unequal(expr, inside)
         yield from _pattern(expr)
+        if isinstance(expr, _TESTS) and id(expr) in self._written:
+            message = "this condition has no column in it: it is the same on every row"
+            yield Finding("VSC334", expr.span, message, (), "leave it out, or name a column")
 
     def _failing(
         self, expr: syntax.Expression, plan: Expr, inside: Sequence[tuple[syntax.Expression, Expr]]
     ) -> Iterator[Finding]:
         """The first of the calculations and casts of this part, not of those inside of it, that always fails."""
         spans = {id(found): part.span for part, found in inside}
-        waiting = [plan]
+        waiting, seen = [plan], set(spans)
         while waiting:
             part = waiting.pop()
-            if id(part) in spans:
+            if id(part) in seen:
                 continue
+            seen.add(id(part))
             args = part.args if isinstance(part, Call) else (part.arg,) if isinstance(part, Cast) else ()
             if self._outcomes.of(part) is Always.FAILS and not any(self._outcomes.of(a) is Always.FAILS for a in args):
                 yield _failure(expr, part, spans)
@@ -167,9 +174,25 @@ def _pattern(expr: syntax.Expression) -> Iterator[Finding]:
                 yield Finding("VSC335", pattern.span, message, (), r"write `'\.'` for the character")
 
 
-def null_condition(expr: syntax.Expression) -> Finding:
-    """That a condition is null."""
-    return Finding("VSC332", expr.span, "a condition that is null is never true", (), "write a comparison")
+def unmet(expr: syntax.Expression) -> Iterator[Finding]:
+    """That the condition `expr` is written as null or as false."""
+    match expr:
+        case syntax.Literal(value=None):
+            yield Finding("VSC332", expr.span, "a condition that is null is never true", (), "write a comparison")
+        case syntax.Literal(value=False, of_variables=False):
+            yield Finding("VSC334", expr.span, "this condition is never true", (), "write a comparison")
+        case _:
+            pass
+
+
+def _is_literal(expr: syntax.Expression) -> bool:
+    """Whether it is a literal whose value no variable gives."""
+    return isinstance(expr, syntax.Literal) and not expr.of_variables
+
+
+def _adds_nothing(expr: syntax.Expression) -> bool:
+    """Whether it is as constant as its parts are."""
+    return isinstance(expr, (*_TESTS, syntax.Unary, syntax.Chain, syntax.CastTo))
 
 
 def _conditions(expr: syntax.Expression) -> Sequence[syntax.Expression]:

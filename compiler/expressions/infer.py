@@ -88,6 +88,8 @@ class _Typer:
         self.findings: list[Finding] = []
         self.doubts = Doubts()
         self._typed: dict[int, Expr] = {}
+        self._constants: dict[int, Expr | None] = {}
+        """What the values of constants mean, by the ids of their syntax: one may be made of another many times."""
         self._lambdas: list[dict[str, Parameter]] = []
         """The parameters of the lambdas around what is being typed, by their names; the outermost first."""
 
@@ -162,10 +164,12 @@ class _Typer:
 
     def _constant(self, value: syntax.Expression) -> Expr | None:
         """What `value` means without any row: as where it is declared, and reported."""
-        typer = _Typer(replace(CONSTANTS, functions=self.scope.functions))
-        found = typer.type(value)
-        self.findings += typer.findings
-        return found
+        if id(value) not in self._constants:
+            typer = _Typer(replace(CONSTANTS, functions=self.scope.functions))
+            typer._constants = self._constants
+            self._constants[id(value)] = typer.type(value)
+            self.findings += typer.findings
+        return self._constants[id(value)]
 
     def _unary(self, expr: syntax.Unary) -> Expr | None:
         if expr.op == "-" and isinstance(expr.arg, syntax.Literal):

@@ -16,7 +16,7 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.parser import types
 from vsc.compiler.parser.lexer import Tokens
-from vsc.compiler.parser.variables import expand, missing_variable
+from vsc.compiler.parser.variables import REFERENCE, expand, missing_variable
 from vsc.compiler.source import Span
 from vsc.plan.record import record
 from vsc.plan.types import STRING, DataType
@@ -133,10 +133,11 @@ class ExpressionBuilder:
         return syntax.Variable(self.word(token)[2:-1], span)
 
     def _on_string(self, span: Span, token: int) -> syntax.Literal:
-        text, missing = expand(self.word(token)[1:-1], span.start + 1, self.variables)
+        written = self.word(token)[1:-1]
+        text, missing = expand(written, span.start + 1, self.variables)
         self.findings.extend(missing)
         self.flawed = self.flawed or bool(missing)
-        return syntax.Literal(text, span)
+        return syntax.Literal(text, span, REFERENCE.search(written) is not None)
 
     def _on_variable(self, span: Span, token: int) -> Value:
         return self.value_of(self.word(token)[2:-1], span)
@@ -149,7 +150,9 @@ class ExpressionBuilder:
             self.flawed = True
             return syntax.Literal(None, span)
         read = self._read_literal(value)
-        return syntax.Literal(value, span) if read is None else replace(read, span=span)
+        if read is None or isinstance(read, syntax.Literal):
+            return syntax.Literal(value if read is None else read.value, span, of_variables=True)
+        return replace(read, span=span)
 
     def constant(self, name: str) -> syntax.ConstantDecl | None:
         """The constant of this name; one that could not be read makes the statement flawed."""
@@ -162,7 +165,9 @@ class ExpressionBuilder:
     def _on_column_name(self, span: Span, name: syntax.Name) -> syntax.ColumnRef | syntax.Constant | syntax.Literal:
         if name.text in self.constants:
             declared = self.constant(name.text)
-            return syntax.Literal(None, span) if declared is None else syntax.Constant(name, declared.value, span)
+            if declared is None:
+                return syntax.Literal(None, span)
+            return syntax.Constant(name, declared.value, span, declared.literal)
         if name.text in _SQL_CONSTANTS and not name.quoted:
             new = "null" if name.text == "None" else name.text.lower()
             help = f"write `{new}`; a column of that name needs backticks"

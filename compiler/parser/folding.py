@@ -18,6 +18,8 @@ Folded = syntax.Literal | syntax.Duration | syntax.CalendarLength
 _NUMBERS: dict[str, Callable[[int | Decimal, int | Decimal], int | Decimal]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b
 }  # fmt: skip
+_GREATEST = 10**38
+_LONGEST = 100_000
 
 
 def folded(expr: syntax.Expression) -> Folded | None:
@@ -25,17 +27,37 @@ def folded(expr: syntax.Expression) -> Folded | None:
     match expr:
         case syntax.Literal() | syntax.Duration() | syntax.CalendarLength():
             return expr
-        case syntax.Constant(_, value):
-            found = folded(value)
+        case syntax.Constant(literal=found):
+            pass
         case syntax.Unary("-", arg):
             found = _negated(folded(arg))
         case syntax.Chain(first, rest):
             found = folded(first)
             for link in rest:
-                found = _linked(found, link.op, folded(link.operand))
+                found = _bounded(_linked(found, link.op, folded(link.operand)))
         case _:
             return None
     return None if found is None else replace(found, span=expr.span)
+
+
+def _bounded(value: Folded | None) -> Folded | None:
+    """The value, unless nothing takes one of that size: constants made of each other grow without end."""
+    match value:
+        case syntax.Literal(str() as text) if len(text) > _LONGEST:
+            return None
+        case syntax.Literal(value=int() | Decimal() as number) if not -_GREATEST <= number <= _GREATEST:
+            return None
+        case syntax.Duration(milliseconds, span):
+            return syntax.Duration(_clamped(milliseconds), span)
+        case syntax.CalendarLength(weeks, months, span):
+            return syntax.CalendarLength(_clamped(weeks), _clamped(months), span)
+        case _:
+            return value
+
+
+def _clamped(length: int) -> int:
+    """A length of time, or one that is too long as well."""
+    return max(-_GREATEST, min(length, _GREATEST))
 
 
 def _negated(value: Folded | None) -> Folded | None:

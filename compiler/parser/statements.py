@@ -48,7 +48,7 @@ class StatementBuilder(ExpressionBuilder):
     def _on_constant_declaration(self, span: Span, name: syntax.Name, value: syntax.Expression) -> syntax.ConstantDecl:
         computed = folded(value)
         shown = computed if isinstance(computed, syntax.Duration | syntax.CalendarLength) else value
-        declared = syntax.ConstantDecl(name, shown, span, self._of_variables(value.span))
+        declared = syntax.ConstantDecl(name, shown, span, computed, self._of_variables(value.span))
         self.constants.setdefault(name.text, None if self.flawed else declared)
         return declared
 
@@ -72,7 +72,7 @@ class StatementBuilder(ExpressionBuilder):
         declared = self.constant(self.word(token))
         if declared is None:
             return syntax.Literal(None, span)
-        value = folded(declared.value)
+        value = declared.literal
         if value is None:
             message = f"the constant `{declared.name.text}` is not known before a run, as the value here must be"
             help = "give it a literal, or numbers, durations or texts with `+`, `-`, `*` and `||`"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
-from vsc.compiler.expressions import Scope, coerce, null_condition, type_expression
+from vsc.compiler.expressions import Scope, coerce, type_expression, unmet
 from vsc.compiler.source import SourceFile
 from vsc.plan import Item
 from vsc.plan.types import BOOLEAN
@@ -20,8 +20,8 @@ def condition(
     typed = type_expression(expr, scope)
     if typed.expr is None:
         return None, list(typed.findings)
-    if isinstance(expr, syntax.Literal) and expr.value is None:
-        scope.doubt(null_condition(expr))
+    for doubt in unmet(expr):
+        scope.doubt(doubt)
     fitting = coerce(typed.expr, BOOLEAN)
     if fitting is None:
         message = f"`{name}` takes a boolean, but this is {article(typed.expr.type)}"

@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from vsc.compiler import TopologyError, compile_topology
+from vsc.compiler.driver import survey_topology
 from vsc.compiler.passes.clock import DEFAULT_CLOCK
 
 GOOD = "stream s (k string, n int) from memory () key k;\nstream f = filter s where n > ${least};\nsink f to noop ();\n"
@@ -52,3 +53,24 @@ def test_an_error_holds_all_findings_and_outlives_its_process() -> None:
     again = pickle.loads(pickle.dumps(found))
     assert isinstance(again, TopologyError)
     assert (again.diagnostics, str(again)) == (found.diagnostics, str(found))
+
+
+def _of_each_other(first: str, step: str, count: int, use: str) -> list[tuple[str, str]]:
+    """The findings about constants each of which is made of the one before, the last of which stands in `use`."""
+    lets = [f"let a0 = {first};", *(f"let a{n + 1} = {step.replace('_', f'a{n}')};" for n in range(count))]
+    source = "stream s (k string, n bigint, at timestamp) from memory () key k timestamp at;"
+    text = "\n".join([*lets, source, use.replace("_", f"a{count}"), "sink o to memory ();"])
+    found = survey_topology(text, "t.vdsl").findings
+    return sorted({(one.code, text[one.span.start : one.span.end]) for one in found})
+
+
+def test_constants_that_are_made_of_each_other_are_computed_once() -> None:
+    used, window = "stream o = filter s where n = _;", "select count(*) as n;"
+    window = f"table o = aggregate s group by k window tumbling (size = _) {window}"
+    assert _of_each_other("0", "_ + _", 12, used) == []
+    assert ("VSC228", "a29 + a29") in _of_each_other("0", "_ + _", 30, used)
+    assert ("VSC228", "a2999 + 1") in _of_each_other("0", "_ + 1", 3_000, used)
+    assert _of_each_other("1 ms", "_ + 1 ms", 3_000, window) == []
+    assert _of_each_other("7 days", "_ + _", 400, window) == [("VSC125", "a400")]
+    path = "stream o (k string) from files (path = _, format = 'json');"
+    assert ("VSC133", "a40") in _of_each_other("'a'", "_ || _", 40, path)
