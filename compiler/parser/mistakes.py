@@ -231,6 +231,26 @@ def _other_dialect(place: WrongPlace) -> Explanation | None:
     return _unexpected(place, help, _edit(place), fact)
 
 
+def _twice(place: WrongPlace) -> Explanation | None:
+    """A word or a sign that stands twice, here or just before, where the first one was read as a name."""
+    one, two, three = (place.word_at(place.index - back) for back in (0, 1, 2))
+    if one == two and one not in (",", ")", "") and place.index - 1 > place.first:
+        return place.finding("VSC005", f"{code(one)} stands twice", "remove one of them", new=""), None
+    return _before_twice(place) if two == three and two.isidentifier() else None
+
+
+def _keyword_twice(place: WrongPlace) -> Explanation | None:
+    """``join a with with b``: the second one was read as a name."""
+    two, three = (place.word_at(place.index - back) for back in (1, 2))
+    return _before_twice(place) if two == three and two in place.tables.words else None
+
+
+def _before_twice(place: WrongPlace) -> Explanation:
+    span = place.tokens.span(place.index - 1)
+    message = f"{code(place.word_at(place.index - 1))} stands twice"
+    return place.finding("VSC005", message, "remove one of them", span, ""), None
+
+
 def _typed_literal(place: WrongPlace) -> Explanation | None:
     """``date '2026-01-01'``. Behind the items of a map, `timestamp` begins a clause, which then ends too late."""
     clause = place.name in ("AS", "COMMA") and place.before == "STRING"
@@ -334,5 +354,7 @@ _MISTAKES: tuple[Callable[[WrongPlace], Explanation | None], ...] = (
     _other_dialect,
     _reserved_name,
     _misspelled,
+    _keyword_twice,
     _missing_as,
+    _twice,
 )

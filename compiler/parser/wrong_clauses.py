@@ -55,6 +55,10 @@ def _map(place: WrongPlace) -> Explanation | None:
 def _join(place: WrongPlace) -> Explanation | None:
     word, before, following = place.word.lower(), place.word_at(place.index - 1), place.word_at(place.index + 1)
     if "WITH" in place.expected:
+        if before in ("left", "outer") and place.word_at(place.index - 2) == "join":
+            return wrong(
+                place, f"{code(before)} stands before `join`", f"write {code(f'{before} join {place.word} ...')}"
+            )
         if before == "with" and place.is_word():
             return wrong(place, "the left input is missing", f"write {code(f'join INPUT with {place.word} ...')}")
         if word in ("on", "using") and place.word_at(place.index + 2) == "with":

@@ -398,7 +398,7 @@ def _start(place: WrongPlace) -> Explanation | None:
         return wrong(place, f"a value is missing before {code(word)}", "write an expression on both sides of it")
     if word in _BETWEEN_VALUES and following not in (",", ")", ";", "as", ""):
         return wrong(place, f"a value is missing before {code(word)}", "write an expression on both sides of it")
-    if place.name == "SEMICOLON" or word in (")", ","):
+    if place.name == "SEMICOLON" or word in (")", ",") or (word == "select" and before in ("on", "by", ",")):
         what = f"after {code(before)}" if before else "here"
         if before == "%":
             return wrong(

@@ -135,6 +135,8 @@ def _no_operation(place: WrongPlace) -> Explanation | None:
     second = following.lower()
     if "join" in phrase(place, 2, 1) and word in OTHER_JOINS:
         return None
+    if place.is_word() and second == "with":
+        return wrong(place, "the word of the operation is missing", f"write {code(f'join {place.word} with ...')}")
     if place.is_word() and (second in _AFTER_INPUT or following in OPERATIONS):
         return wrong(place, "the operation stands before its input", f"write {code(_before(place, second))}")
     if word in _SYNONYMS:

@@ -46,6 +46,8 @@ def _without_parentheses(place: WrongPlace) -> Explanation | None:
         return wrong(
             place, f"the options of {code(before)} stand in parentheses", f"write {code(f'{before} {written}')}"
         )
+    if place.is_word() and following == "(" and before in FACTS and place.word != before:
+        return wrong(place, f"the options of {code(before)} stand in parentheses", f"write {code(f'{before} (...)')}")
     if place.name == "DURATION" and before in _FIRST:
         help = f"write {code(f'{before} ({_FIRST[before]} = {place.word})')}"
         return wrong(place, f"the options of {code(before)} stand in parentheses", help)
@@ -100,6 +102,9 @@ def _name(place: WrongPlace) -> Explanation | None:
             f"write {code(f'{before} = ...')}",
             place.tokens.span(place.index - 1),
         )
+    if place.name in _LITERALS and place.word_at(after) == "=":
+        span, new = place.span.to(place.tokens.span(after)), f"= {place.word}"
+        return wrong(place, "the `=` stands before the value", f"write {code(f'{before} {new}')}", span, new)
     if place.name in _LITERALS:
         end = place.tokens.ends[place.index - 1]
         finding = place.finding(

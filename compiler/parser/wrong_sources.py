@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
 from vsc.compiler.parser.surroundings import (
@@ -20,6 +22,7 @@ from vsc.compiler.parser.surroundings import (
 )
 from vsc.compiler.parser.types import is_type_name
 from vsc.compiler.source import Span
+from vsc.plan.connectors import FACTS
 
 __all__ = ["wrong_source"]
 
@@ -151,6 +154,9 @@ def _needs_type(place: WrongPlace, before: str) -> Explanation | None:
         return wrong(place, f"the column {code(before)} has no type", help, place.tokens.span(place.index - 1))
     if place.word == "," and before == ",":
         return wrong(place, "there are two commas and no column between them", "remove one of them", new="")
+    if place.word == "(" and before != "(":
+        lacks = "name" if is_type_name(before) else "type"
+        return wrong(place, f"a column is a name and a type, and this one has no {lacks}", f"write its {lacks}")
     if place.word == "[" and place.word_at(place.index + 2) == "]":
         return wrong(place, "a name has no `[` and `]`", f"write {code(named(place.word_at(place.index + 1)))}")
     if place.name == "STRING":
@@ -192,6 +198,17 @@ def _array_type(place: WrongPlace) -> Explanation | None:
     return None
 
 
+def _words(place: WrongPlace) -> list[str]:
+    """The words of the statement in front of the place."""
+    return [place.word_at(index) for index in range(place.first, place.index)]
+
+
+def _columns_of(place: WrongPlace) -> list[str]:
+    """The names before a type, in the columns of the source."""
+    words = _words(place)
+    return [one for one, following in pairwise(words[2:]) if is_type_name(following)]
+
+
 def _closing(place: WrongPlace, sign: str) -> int:
     """The next token `sign` of the statement, or its last token."""
     last = place.index
@@ -223,6 +240,10 @@ def _type_parts(place: WrongPlace) -> Explanation | None:
         return say(
             place, "VSC022", "a comma is missing between two numbers", f"write `decimal({before}, {place.word})`"
         )
+    if owner.lower() == "decimal" and "RPAR" in place.expected and place.is_word():
+        assert opened is not None
+        return say(place, "VSC023", "the `(` of `decimal` is not closed", "write `)` after its digits",
+                   place.tokens.span(opened))  # fmt: skip
     if "MORETHAN" in place.expected and place.word in (")", ";"):
         help = f"write `>` before {code(place.word)}"
         return say(place, "VSC023", "the `<` of a type is not closed", help, new=f">{place.word}")
@@ -235,6 +256,8 @@ def _clause(place: WrongPlace) -> Explanation | None:
     """After the columns."""
     before, word, following = place.word_at(place.index - 1).lower(), place.word.lower(), place.word_at(place.index + 1)
     name = declared(place)
+    if before == "from" and place.word == "(":
+        return wrong(place, "the connector has no name", "write it in front, as in `from files (...)`")
     if before == "from" and place.name == "STRING":
         help = f"write `from files (path = {place.word}, format = 'json')`, or another connector"
         return wrong(place, "`from` takes a connector, not a path", help)
@@ -265,6 +288,14 @@ def _clause(place: WrongPlace) -> Explanation | None:
         return wrong(place, "options stand in parentheses", f"write {code(f'({options})')}")
     if "FROM" not in place.expected:
         return None
+    if place.is_word() and following == "(" and place.word in FACTS:
+        help = f"write {code(f'from {place.word}')}"
+        return wrong(place, "the connector follows `from`", help, new=f"from {place.word}")
+    if place.is_word() and place.word in _columns_of(place) and before != place.word_at(place.index - 2):
+        help = f"write {code(f'timestamp {place.word}')}, or {code(f'key {place.word}')}"
+        return wrong(place, f"the column {code(place.word)} belongs to no clause", help)
+    if place.word == "," and before == ")" and "from" not in _words(place):
+        return say(place, "VSC023", "this `)` ends the columns", "remove it", place.tokens.span(place.index - 1), "")
     if word == "to":
         help = f"write `from`; rows are written by a sink: {code(f'sink {name} to CONNECTOR (...);')}"
         return wrong(place, "a source reads from a connector", help)

@@ -190,6 +190,8 @@ def _head(place: WrongPlace) -> Explanation | None:
     if word in ("with", "from", "using"):
         return wrong(place, f"the columns of {code(name)} are missing",
                    f"declare them: {code(f'{kind} {name} (id bigint, ...) from ...')}")  # fmt: skip
+    if place.is_word() and is_type_name(place.word_at(place.index + 1)):
+        return wrong(place, f"a `(` is missing before the columns of {code(name)}", f"write {code(f'{name} (')}")
     if place.is_word() and place.word_at(place.index + 1) in ("=", "("):
         whole = f"{name}_{place.word}"
         return wrong(place, "a name is one word", f"write {code(whole)}, or {code(named(f'{name} {place.word}'))}")
@@ -233,6 +235,8 @@ def _sink(place: WrongPlace) -> Explanation | None:
             return wrong(place, "a sink has no name of its own", f"write {code(f'sink {source} to ...')}")
         if place.is_word() and place.word_at(place.index + 1) == "(":
             return wrong(place, f"a `to` is missing before {code(place.word)}", f"write {code(f'to {place.word}')}")
+    if place.word == "(" and place.word_at(place.index - 1) == "to":
+        return wrong(place, "the connector has no name", "write it in front, as in `to files (...)`")
     if place.name == "STRING" and place.word_at(place.index - 1) == "to":
         help = f"write `files (path = {place.word}, format = 'json')`, or another connector"
         return wrong(place, "a sink writes to a connector, not to a path", help)
@@ -278,6 +282,8 @@ def _topology(place: WrongPlace) -> Explanation | None:
         name = place.word.strip("'")
         written = named(name)
         return wrong(place, "a name is not a string", f"write {code(written)}", new=written)
+    if place.word in (";", "(") and place.index == place.first + 1:
+        return wrong(place, "the topology has no name", "write `topology NAME;`")
     if place.word == ":" and place.index == place.first + 1:
         return wrong(place, "the name follows `topology` directly", "write `topology NAME;`")
     if place.word in ("-", ".", "/"):
