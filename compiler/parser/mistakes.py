@@ -232,23 +232,27 @@ def _other_dialect(place: WrongPlace) -> Explanation | None:
 
 
 def _twice(place: WrongPlace) -> Explanation | None:
-    """A word or a sign that stands twice, here or just before, where the first one was read as a name."""
+    """A word or a sign that stands twice."""
+    same = place.word == place.word_at(place.index - 1) and place.index - 1 > place.first
+    return _second(place, place.index) if same and place.word not in (",", ")") else None
+
+
+def _name_twice(place: WrongPlace) -> Explanation | None:
+    """``price price``, or ``join a with with b``, where the second one was read as a name."""
     one, two, three = (place.word_at(place.index - back) for back in (0, 1, 2))
-    if one == two and one not in (",", ")", "") and place.index - 1 > place.first:
-        return place.finding("VSC005", f"{code(one)} stands twice", "remove one of them", new=""), None
-    return _before_twice(place) if two == three and two.isidentifier() else None
+    if two == three and two.isidentifier():
+        return _second(place, place.index - 1)
+    is_name = place.terminal in place.tables.reserved and place.word_at(place.index + 1) in ("as", ",", ";", ")")
+    if one != two or is_name or one in ("and", "or", "not") or three == "merge":
+        return None
+    at_time_zone = one == "at" and place.word_at(place.index + 1).lower() == "time"
+    return _twice(place) if one.replace("_", "a").isalnum() and not at_time_zone else None
 
 
-def _keyword_twice(place: WrongPlace) -> Explanation | None:
-    """``join a with with b``: the second one was read as a name."""
-    two, three = (place.word_at(place.index - back) for back in (1, 2))
-    return _before_twice(place) if two == three and two in place.tables.words else None
-
-
-def _before_twice(place: WrongPlace) -> Explanation:
-    span = place.tokens.span(place.index - 1)
-    message = f"{code(place.word_at(place.index - 1))} stands twice"
-    return place.finding("VSC005", message, "remove one of them", span, ""), None
+def _second(place: WrongPlace, index: int) -> Explanation:
+    span, word = place.tokens.span(index), place.word_at(index)
+    fix = Fix(Span(place.tokens.ends[index - 1], span.end), "")
+    return Finding("VSC005", span, f"{code(word)} stands twice", (), "remove one of them", fix), None
 
 
 def _typed_literal(place: WrongPlace) -> Explanation | None:
@@ -339,6 +343,7 @@ _MISTAKES: tuple[Callable[[WrongPlace], Explanation | None], ...] = (
     _chained_comparison,
     _missing_semicolon,
     incomplete,
+    _name_twice,
     wrong_statement,
     bracket,
     _typed_literal,
@@ -354,7 +359,6 @@ _MISTAKES: tuple[Callable[[WrongPlace], Explanation | None], ...] = (
     _other_dialect,
     _reserved_name,
     _misspelled,
-    _keyword_twice,
     _missing_as,
     _twice,
 )

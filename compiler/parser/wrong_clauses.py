@@ -79,6 +79,9 @@ def _join(place: WrongPlace) -> Explanation | None:
         inside = following == "("
         keys = text(place, place.index + 2, closing(place, place.index + 1) - 1) if inside else following
         return sql(place, "the key of a join follows `on`", f"write {code(f'on {keys}')}")
+    if before in ("on", "grace", "select") and place.word_at(place.index - 2) == "with" and place.is_word():
+        span = place.tokens.span(place.index - 1)
+        return wrong(place, "the right input of the join is missing", f"write `with TABLE {before} ...`", span)
     if word == "," and {"SELECT", "AS"} <= set(place.expected) and "ON" in place.expected:
         return say(place, "VSC025", _ONE_JOIN, _NEXT_JOIN)
     if word in ("join", "with", "left", "outer", "inner") and "SELECT" in place.expected:
