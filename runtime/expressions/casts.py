@@ -120,6 +120,10 @@ def _truncated(number: float, value: float, low: int, high: int, source: DataTyp
     return int(_overflow(value, source, name))
 
 
+def _seconds(micros: int) -> float:
+    return float(micros) / SECOND  # rounded twice, as in Spark
+
+
 def _to_floating(source: DataType, name: str) -> Caster:
     single = name == "float"
 
@@ -138,7 +142,7 @@ def _to_floating(source: DataType, name: str) -> Caster:
     if str(source) == "string":
         return of_string
     if str(source) == "timestamp":
-        return (lambda value: to_float32(value / SECOND)) if single else (lambda value: value / SECOND)
+        return (lambda value: to_float32(_seconds(value))) if single else _seconds
     if single and str(source) in INTEGER_BITS:
         return lambda value: float(np.int64(value).astype(np.float32))  # rounded once, not by way of a double
     return (lambda value: to_float32(float(value))) if single else float

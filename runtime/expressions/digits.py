@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from binascii import a2b_base64
 
 from vsc.runtime.expressions.failure import fail, short
 
-__all__ = ["from_base64", "in_base"]
+__all__ = ["from_base64", "in_base", "of_base64"]
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _WORD = 2**64
 _BASE64 = re.compile("[A-Za-z0-9+/]")
 _OTHERS = re.compile("[^A-Za-z0-9+/]+")
+_BREAKS = re.compile(r"[\x00-\x20]+")
 
 
 def in_base(text: str, source: int, target: int) -> str | None:
@@ -58,3 +60,13 @@ def from_base64(text: str) -> bytes:
     if missing or _BASE64.search(rest):
         fail("CONVERSION_INVALID_INPUT", f"the text '{short(text + sign + rest)}' is not base 64")
     return a2b_base64(letters + "=" * (-left % 4))
+
+
+def of_base64(text: str) -> bytes:
+    """What a value in data is in base 64, as Spark's JSON reads it: between groups of four letters there may be blanks
+    and line ends. Raises ValueError.
+    """
+    groups = _BREAKS.split(text)
+    if any(len(group) % 4 for group in groups):
+        raise ValueError("groups of base 64 have four letters")
+    return b64decode("".join(groups), validate=True)

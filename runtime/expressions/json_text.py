@@ -22,6 +22,7 @@ from typing import Any
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 from vsc.runtime.expressions.calendar import DAY, SECOND, date_text, parse_date, parse_timestamp
 from vsc.runtime.expressions.casts import caster
+from vsc.runtime.expressions.digits import of_base64
 from vsc.runtime.expressions.failure import ExpressionFailure
 from vsc.runtime.expressions.numbers import fit_decimal, to_float32
 from vsc.runtime.expressions.text import java_double, java_float
@@ -242,7 +243,7 @@ def _binary(value: Any) -> bytes:
     if isinstance(value, JsonNumber):  # such as 1e39, whose digits would be base64
         raise Wrong
     try:
-        return base64.b64decode(_of(value, str), validate=True)
+        return of_base64(_of(value, str))
     except ValueError:
         raise Wrong from None
 

@@ -8,7 +8,6 @@ keeps its line breaks; memory is bounded by the longest line and `MAX_RECORD`, w
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from vsc.plan.types import BINARY, DataType
 from vsc.plan.words import bytes_text
 from vsc.runtime.errors import SourceError
 from vsc.runtime.expressions.cells import read_cells
+from vsc.runtime.expressions.digits import of_base64
 from vsc.runtime.operators.source.partition_folders import folder_texts
 from vsc.runtime.spark.formats.csv_dialect import CsvDialect, record_ends
 from vsc.runtime.spark.formats.misfits import misfit, shown
@@ -262,7 +262,7 @@ def _values(cells: pa.Array, type: DataType, zone: tzinfo) -> pa.Array:
 
 def _from_base64(text: str) -> bytes | None:
     try:
-        return base64.b64decode(text, validate=True)
+        return of_base64(text)
     except ValueError:
         return None
 

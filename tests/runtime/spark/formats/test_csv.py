@@ -106,11 +106,11 @@ def test_a_row_says_why_it_cannot_be_read() -> None:
 def test_binary_is_base64() -> None:
     column = Column("b", BINARY)
     cells = CsvCells((column,), CsvDialect(), "source 's'", ("p",))
-    lines = [b"b,a", b"/wAs,", b'"",', b",1", b"ab,", b"\xc3\xa9==,"]
+    lines = [b"b,a", b"/wAs,", b'"",', b",1", b"ab,", b"\xc3\xa9==,", b'"YWJj\r\nZGVm",']
     batch = pa.record_batch([pa.array(lines, pa.binary()), pa.array(["file:/d/x.csv"] * len(lines))], names=["v", "p"])
     found = [(row["_vsc_column_0"], row[BAD]) for one in cells([batch]) for row in one.to_pylist()]
     wrong = [(None, f"column 'b' (binary) cannot hold '{text}'") for text in ("ab", "é==")]
-    assert found == [(b"\xff\x00,", None), (b"", None), (None, None), *wrong]
+    assert found == [(b"\xff\x00,", None), (b"", None), (None, None), *wrong, (b"abcdef", None)]
 
 
 def test_a_column_that_the_header_does_not_name_is_null() -> None:
