@@ -33,8 +33,11 @@ class Closings:
         self.most.append(0)
 
     def forgetting(self, place: Int64s) -> Int64s:
-        """The records after which windows are forgotten."""
-        return np.array(self._rows, dtype=np.int64)[np.searchsorted(self._forgotten, place)]
+        """The records after which windows are forgotten: the first one, if they should have been before the batch.
+
+        So it is with a final window that has moved to another partition, and is found only by its key from there on.
+        """
+        return np.array(self._rows or [0], dtype=np.int64)[np.searchsorted(self._forgotten, place)]
 
     def most_open(self) -> int:
         """How many windows were open at most."""

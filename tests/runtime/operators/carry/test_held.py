@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.oracle import Stores
-from tests.runtime.operators.carry.carrying import changed, compiled, epoch, run
+from tests.runtime.operators.carry.carrying import carried, changed, compiled, content, epoch, run
 from tests.runtime.operators.carry.test_carry import STREAM, TABLE
 from tests.runtime.operators.carry.test_matrix import verdicts
 from tests.runtime.operators.carry.test_meanings import refused
@@ -100,3 +100,20 @@ def test_what_a_suppress_holds_is_decided_on_when_it_is_removed() -> None:
     found = changed(old, new, [("s", "a", 1, 1)], [("s", "a", 1, 2)], reset=["held#suppressed"])
     assert found.sent["counts"] == {"('a',)": [(2, "(2,)")]}
     assert verdicts(old, HELD)["store held#suppressed"] == "dropped"  # nothing waits for it
+
+
+@pytest.mark.parametrize("clock", ["input", "records"])
+@pytest.mark.parametrize("window", ["sliding (difference = 5 ms)", "session (gap = 2 ms)"])
+def test_a_final_window_that_has_moved_is_removed_by_a_late_record_of_its_key(clock: str, window: str) -> None:
+    text = f"topology t (clock = '{clock}');\n{STREAM}"
+    plan = compiled(text + f"table w = aggregate s group by k window {window} emit final select count(*) as n;\n")
+    first, later = epoch(plan, [("s", "a", 1, 28), ("s", "b", 1, 35)]), epoch(plan, [("s", "c", 1, 60)], 2)
+    late = epoch(plan, [("s", "a", 1, 18), ("s", "a", 1, 60)], 3)
+    stores, whole = Stores(), Stores()
+    run(plan, [first], stores, 2)
+    state = carried(plan, plan, stores, 2, 1)
+    run(plan, [later], state)
+    sent = run(plan, [late], state, drain=True)
+    run(plan, [first, later], whole)
+    assert sent == run(plan, [late], whole, drain=True)
+    assert content(plan, state, 1) == content(plan, whole, 1)
