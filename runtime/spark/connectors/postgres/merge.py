@@ -6,12 +6,14 @@ by the rows' numbers. A row is tried with as many others as possible: for k refu
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vsc.plan.types import FLOAT, ArrayType, DataType
+from vsc.plan.words import counted
 from vsc.runtime.errors import RefusedRowError
 from vsc.runtime.expressions.json_text import quoted
 from vsc.runtime.spark.connectors.postgres.copy import row_text, unstaged
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Merge", "is_refusal", "merged", "together"]
 
+_log = logging.getLogger(__name__)
 _NOW = "set constraints all immediate"
 _REFUSALS = ("21", "22", "23", "44", "54", "P0")
 """SQLSTATE classes: cardinality, data, integrity, view checks, limits (a key too long for its index), and what a
@@ -126,14 +129,29 @@ class Merge:
         """Brings in all `staged` rows, in the transaction that is open."""
         if self.upsert:
             connection.execute(self._delete(staged))
-            connection.execute(self._upsert(staged))
+            written = connection.execute(self._upsert(staged))
         else:
             everything = range(len(self.columns))
-            connection.execute(
+            written = connection.execute(
                 f"insert into {self.table.sql} ({self._names(everything)}) select {self._values(everything)} "
                 f"from (select * from {staged}) n order by row"
             )
         connection.execute(_NOW)
+        if self.table.has_code:
+            self._count(connection, staged, written.rowcount)
+
+    def _count(self, connection: psycopg.Connection[Any], staged: str, written: int) -> None:
+        """Warns of rows that a trigger or a rule has kept from being written. Of rows that are all key, those that are
+        there already are not written either."""
+        if self.upsert and len(self.columns) == self.keys:
+            return
+        rows = f"{self._newest(staged)} where not n.gone" if self.upsert else f"(select from {staged}) n"
+        [wanted] = connection.execute(f"select count(*) from {rows}").fetchone() or [0]
+        if written < wanted:
+            _log.warning(
+                f"the table '{self.table.schema}.{self.table.name}' took {written} of {counted(wanted, 'row')}: a "
+                "trigger or a rule of it keeps the others back"
+            )
 
     def _delete(self, staged: str) -> str:
         same = " and ".join(f"t.{self._names([i])} = {self._values([i])}" for i in range(self.keys))

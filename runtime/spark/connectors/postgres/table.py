@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "Unique", "create_table", "found_table", "identifier", "parts_of_name"]
 
+_TABLE = """
+select c.oid, n.nspname, c.relname, c.relkind::text, c.relhasrules or exists (
+  select from pg_trigger t where not t.tgisinternal and t.tgfoid <> 'suppress_redundant_updates_trigger'::regproc
+    and t.tgrelid in (select c.oid union select relid from pg_partition_tree(c.oid)))
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.oid = to_regclass(%s)
+"""
 _COLUMNS = """
 with recursive typed(number, type, modifier, not_null, filled) as (
   select attnum, atttypid, atttypmod, attnotnull, atthasdef or attidentity <> '' or attgenerated <> ''
@@ -64,6 +71,8 @@ class Table:
     name: str
     columns: Mapping[str, TableColumn]
     uniques: tuple[Unique, ...]
+    has_code: bool
+    """Whether triggers or rules of its own, or of its partitions, run as rows are written."""
 
     @property
     def sql(self) -> str:
@@ -99,19 +108,15 @@ def found_table(
     connection: psycopg.Connection[Any], text: str, place: str, kinds: Sequence[str] = ("r", "p")
 ) -> Table | None:
     """The table that `text` names; None if it does not exist. Raises DatabaseTableError if it is of none of `kinds`."""
-    row = connection.execute(
-        "select c.oid, n.nspname, c.relname, c.relkind::text from pg_class c join pg_namespace n on n.oid = "
-        "c.relnamespace where c.oid = to_regclass(%s)",
-        [_sql_name(connection, text, place)],
-    ).fetchone()
+    row = connection.execute(_TABLE, [_sql_name(connection, text, place)]).fetchone()
     if row is None:
         return None
-    oid, schema, name, kind = row
+    oid, schema, name, kind, has_code = row
     if kind not in kinds:
         raise DatabaseTableError(f"{place}: {text!r} is not a table", "name a table; a view can only be read")
     columns = {row[0]: TableColumn(*row) for row in connection.execute(_COLUMNS, {"table": oid})}
     uniques = tuple(Unique(frozenset(names), *rest) for names, *rest in connection.execute(_UNIQUE, [oid]))
-    return Table(oid, schema, name, columns, uniques)
+    return Table(oid, schema, name, columns, uniques, has_code)
 
 
 def create_table(

@@ -33,7 +33,7 @@ Row = tuple[str, int | None, bool]
 def bring(server: PostgresServer, rows: list[Row], upsert: bool) -> tuple[dict[int, Any], list[Any]]:
     """What is refused, by row number, and what the table holds then."""
     with server.connect() as connection:
-        table = found_table(connection, "rates", "sink", ("r",))
+        table = found_table(connection, "rates", "sink")
         assert table is not None
         merge = Merge(table, "public.staged", COLUMNS, 1, upsert)
         connection.execute(f"drop table if exists staged; create table staged ({merge.staging_columns})")
@@ -82,6 +82,41 @@ def test_records_of_a_stream(server: PostgresServer) -> None:
     assert (
         found[2].message == 'duplicate key value violates unique constraint "rates_n_key" (Key (n)=(1) already exists.)'
     )
+
+
+KEEPS_BACK = """
+create function keep() returns trigger language plpgsql as $$ begin
+  if new.k like 'x%' then return null; end if; return new; end $$;
+create trigger keep before insert or update on {} for each row execute function keep()
+"""
+
+
+@pytest.mark.parametrize("upsert", [True, False])
+@pytest.mark.parametrize(
+    "code",
+    [
+        KEEPS_BACK.format("rates"),
+        KEEPS_BACK.format("others"),
+        "create rule keep as on insert to rates where new.k like 'x%' do instead nothing",
+    ],
+)
+def test_what_the_table_s_own_code_keeps_back_is_told(
+    code: str, upsert: bool, server: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.query("create table rates (k text primary key, n int, ok boolean) partition by list (k)")
+    server.query("create table others partition of rates default")
+    assert bring(server, [("z", 1, False)], upsert) == ({}, [("z", 1)])
+    server.query(code)
+    rows: list[Row] = [("a", 1, False), ("b", 1, False), ("c", None, upsert)]
+    if upsert:
+        rows = [("a", 0, False), *rows]
+    there = [("a", 1), ("b", 1), *([] if upsert else [("c", None)]), ("z", 1)]
+    assert bring(server, rows, upsert) == ({}, there)
+    assert not caplog.messages
+    server.query("delete from rates where k <> 'z'")
+    assert bring(server, [*rows, ("x", 1, False)], upsert) == ({}, there)
+    took = "2 of 3 rows" if upsert else "3 of 4 rows"
+    assert caplog.messages == [f"the table 'public.rates' took {took}: a trigger or a rule of it keeps the others back"]
 
 
 def test_nothing_is_refused(server: PostgresServer) -> None:
