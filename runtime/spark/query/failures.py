@@ -110,6 +110,13 @@ def _known(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None
             "they were deleted (retention), or the topic was created again: start with a new checkpoint, or skip them: "
             "'failOnDataLoss' = 'false'",
         )
+    if "KafkaRecordToRowConverter" in text and "long overflow" in text:
+        return SourceError(
+            "a record of Kafka has a timestamp that Spark cannot read: before the year -290308 or after 294247, as "
+            "nanoseconds would be, taken for milliseconds",
+            "begin behind it, with vsc upgrade and --position; message.timestamp.after.max.ms of its topic keeps such "
+            "records out",
+        )
     if "org.apache.kafka.common.errors" in text:
         return SourceError(
             f"Kafka does not answer, or refuses: {_innermost(text)}", "the same command continues with this epoch"

@@ -16,6 +16,7 @@ from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.client import admin_for_python
 from vsc.runtime.spark.connectors.kafka.topics import JavaTopics, TopicLook
 from vsc.runtime.spark.query.failures import translated
+from vsc.runtime.spark.query.running_query import QueryFailedError
 
 pytestmark = pytest.mark.spark
 
@@ -172,6 +173,22 @@ def test_a_topic_that_grows_partitions_while_it_is_read(case: Callable[..., Case
 
     run_epochs(one.plan, one.spark, one.folder / "ck", [first, more], **one.arguments)
     assert sorted((r["k"], r["x"]) for r in one.rows()) == [("a", 1), ("a", 3), ("b", 2)]
+
+
+def test_a_record_at_a_time_that_spark_cannot_read(case: Callable[..., Case]) -> None:
+    """Spark makes microseconds of the time of each record, whatever is read of it."""
+    one = case("k string, at bigint", clauses="key k timestamp at")
+    topic = f"{one.topic}-at-any-time"
+    one.broker.create(topic, 1, **{"message.timestamp.after.max.ms": str(2**63 - 1)})
+    one.arguments["variables"]["topic"] = topic
+    records = [Record(b"a", b'{"at": 1}', time) for time in (-1, 2**53, 1_700_000_000_000_000_000)]
+    one.broker.write(topic, records[:2])
+    one.run()
+    assert [(r["k"], r["at"], r["_timestamp"]) for r in one.rows()] == [("a", 1, 1)] * 2
+    one.broker.write(topic, records[2:])
+    with pytest.raises(QueryFailedError, match=r"\[VSC905\] a record of Kafka has a timestamp that Spark cannot read"):
+        one.run()
+    assert len(one.rows()) == 2
 
 
 def test_a_group_says_how_far_the_query_has_read(case: Callable[..., Case]) -> None:
