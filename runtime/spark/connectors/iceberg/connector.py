@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Node
-from vsc.runtime.errors import SourceError
+from vsc.runtime.errors import LakeTableError, SourceError
 from vsc.runtime.spark.base.ddl import quoted
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
@@ -27,6 +27,7 @@ from vsc.runtime.spark.formats.source_columns import PART
 
 __all__ = ["Iceberg", "IcebergTable"]
 
+_FROM = "stream-from-timestamp"
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _SUMMARY = "spark.sql.iceberg.snapshot-property"
 _WRITER, _NUMBER = "vsc.writer", "vsc.write"
@@ -83,6 +84,16 @@ class IcebergTable(LakeTable):
         """See `LakeTable`."""
         return {f"{_SUMMARY}.{_WRITER}": writer, f"{_SUMMARY}.{_NUMBER}": str(number)}
 
+    def begins_at(self, spark: SparkSession) -> int | None:
+        """The time, in ms, of the oldest snapshot from which one comes to the newest, if those before it have expired:
+        no stream reads the rows that they added."""
+        table = self._table(spark)
+        snapshot, parent = None, table.currentSnapshot()
+        while parent is not None:
+            snapshot, id = parent, parent.parentId()
+            parent = None if id is None else table.snapshot(id)
+        return None if snapshot is None or snapshot.parentId() is None else int(snapshot.timestampMillis())
+
     def _table(self, spark: SparkSession) -> Any:
         with self.errors_in_words():
             jvm: Any = spark._jvm
@@ -111,6 +122,16 @@ class Iceberg(LakeConnector):
         if node.source.timestamp is None:
             raise SourceError(
                 f"{options.place}: the rows of an Iceberg table have no time of their own", "add `timestamp COLUMN`"
+            )
+
+    def _look_at_stream(self, spark: SparkSession, table: LakeTable, node: Node, options: Options) -> None:
+        assert isinstance(table, IcebergTable)
+        oldest, given = table.begins_at(spark), options.spark_word(_FROM)
+        if oldest is not None and (given is None or not given.isdigit() or int(given) < oldest - 1):
+            raise LakeTableError(
+                f"{options.place}: the first snapshots of {table.shown} have expired, and no stream reads the rows "
+                "that they added",
+                f"to read only what the snapshots that are left have added, write {_FROM!r} = '{oldest - 1}'",
             )
 
     def _stream(

@@ -133,3 +133,38 @@ def test_tables_by_their_names_in_a_catalog(tmp_path: Path, lakes: SparkSession,
     error = case.refused(checkpoint="ck3")
     expected = {"delta": ("VSC922", "there is no schema for"), "iceberg": ("VSC923", "the session has no catalog for")}
     assert (error.code, expected[lake][1] in error.message) == (expected[lake][0], True), error
+
+
+APPENDED = """
+stream rates (k int, v int, since bigint) from ${lake} (path = '${table}'%s) key k timestamp since;
+sink rates to files (path = '${out}', format = 'parquet');
+"""
+
+
+def test_an_iceberg_table_whose_first_snapshots_have_expired(tmp_path: Path, lakes: SparkSession) -> None:
+    """Iceberg would begin with what the oldest of the others has added, and not say a word."""
+    case = Case(APPENDED % "", tmp_path, lakes, "iceberg")
+    lakes.sql(f"create table {case.sql()} (k int, v int, since bigint) using iceberg")
+    for number in (1, 2):
+        lakes.sql(f"insert into {case.sql()} values ({number}, {number}, 5)")
+    case.run(checkpoint="ck1")
+    found = [(1, 1), (2, 2)]
+    assert sorted((row["k"], row["v"]) for row in parquet_rows(tmp_path / "out")) == found
+    catalog, name = case.sql().split(".")
+    expired = f"call {catalog}.system.expire_snapshots(table => '{name}', older_than => timestamp '2999-01-01')"
+    lakes.sql(expired)
+    case.run(checkpoint="ck1")
+    assert len(parquet_rows(tmp_path / "out")) == 2
+    error = case.refused(checkpoint="ck2")
+    assert (error.code, "the first snapshots of the Iceberg table" in error.message) == ("VSC922", True), error
+    assert not (tmp_path / "ck2").exists()
+    option = str(error.help).partition("write ")[2]
+    since = int(option.rpartition("= ")[2].strip("'"))
+    for given in (since, since - 1):
+        again = Case(APPENDED % f", 'stream-from-timestamp' = '{given}'", tmp_path, lakes, "iceberg")
+        again.variables["out"] = str(tmp_path / f"since-{given}")
+        if given < since:
+            assert str(again.refused(checkpoint="ck3").help).endswith(option)
+        else:
+            again.run(checkpoint="ck2")
+            assert [(row["k"], row["v"]) for row in parquet_rows(tmp_path / f"since-{given}")] == [(2, 2)]
