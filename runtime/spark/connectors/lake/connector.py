@@ -99,7 +99,7 @@ class LakeConnector(Connector):
             source = replace(node.source, columns=(*node.source.columns, *beside))
             return kept_rows(spark, source, options, read | {TIME, DELETED})
         table = self.table(options)
-        table.columns(spark)
+        table.readable(spark, node)
         with table.errors_in_words():
             return self._stream(spark, table, node, options, read)
 

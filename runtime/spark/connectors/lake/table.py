@@ -78,7 +78,12 @@ _ENDS = (
         "rolled back or replaced", "start with a new checkpoint",
     ),
     (
-        r"DELTA_SCHEMA_CHANGED|DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE|DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
+        r"DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE",
+        "a column of a Delta table was renamed or dropped, or has another type, and Delta reads no further",
+        "start with a new checkpoint",
+    ),
+    (
+        r"DELTA_SCHEMA_CHANGED|DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
         "the columns of a Delta table have changed",
         f"if those that the source declares are still there, run the same command again, {_ANEW}",
     ),

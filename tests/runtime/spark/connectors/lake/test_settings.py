@@ -128,6 +128,12 @@ def test_names_of_tables() -> None:
             '"org.apache.iceberg.Snapshot.parentId()" is null',
             "the snapshot up to which the checkpoint has read an Iceberg table is no longer in its history",
         ),
+        (
+            "[DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG] Streaming read is not supported on tables "
+            "with read-incompatible schema changes",
+            "a column of a Delta table was renamed or dropped",
+        ),
+        ("[DELTA_SCHEMA_CHANGED_WITH_VERSION] Detected schema change in version 3", "the columns of a Delta table"),
         ("Cannot load current offset at snapshot 5, the snapshot was expired or removed", "the snapshot up to which"),
     ],
 )

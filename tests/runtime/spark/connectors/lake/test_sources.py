@@ -168,3 +168,23 @@ def test_an_iceberg_table_whose_first_snapshots_have_expired(tmp_path: Path, lak
         else:
             again.run(checkpoint="ck2")
             assert [(row["k"], row["v"]) for row in parquet_rows(tmp_path / f"since-{given}")] == [(2, 2)]
+
+
+@pytest.mark.parametrize("lake", ["delta", "iceberg"])
+def test_columns_that_change_between_runs(tmp_path: Path, lakes: SparkSession, lake: str) -> None:
+    feed, mapped = (", 'readChangeFeed' = 'false'", " tblproperties ('delta.columnMapping.mode' = 'name')")
+    case = Case(APPENDED % (feed if lake == "delta" else ""), tmp_path, lakes, lake)
+    more = mapped if lake == "delta" else ""
+    lakes.sql(f"create table {case.sql()} (k int, v int, since bigint) using {lake}{more}")
+    lakes.sql(f"insert into {case.sql()} values (1, 1, 5)")
+    case.run()
+    if lake == "iceberg":
+        lakes.sql(f"alter table {case.sql()} alter column v type bigint")
+        lakes.sql(f"insert into {case.sql()} values (2, 6000000000, 5)")
+        words = "its column 'v' is bigint, and int cannot hold it"
+    else:
+        lakes.sql(f"alter table {case.sql()} rename column v to w")
+        words = "it has no column 'v'"
+    error = case.refused()
+    assert (error.code, words in error.message) == ("VSC922", True), error
+    assert [(row["k"], row["v"]) for row in parquet_rows(tmp_path / "out")] == [(1, 1)]
