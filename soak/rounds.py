@@ -7,6 +7,7 @@ undisturbed run wrote. Nothing here waits for ever: a life without progress and 
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -16,8 +17,9 @@ from pathlib import Path
 from soak.compare import Content, content, differences, leftovers
 from soak.job import CLUSTER, LOCAL, Job, Life
 from soak.subjects import SUBJECTS
+from vsc.runtime.errors import LostProcessError
 
-__all__ = ["Kill", "Limit", "Pace", "Plan", "Round", "SoakError", "Undisturbed", "by_command", "soak"]
+__all__ = ["Kill", "Limit", "Pace", "Plan", "Round", "SoakError", "Undisturbed", "by_command", "is_spark_error", "soak"]
 
 STUCK_SECONDS = 600
 """A life that commits no epoch for this long counts as hung."""
@@ -167,6 +169,11 @@ def _setting(kinds: Sequence[str], number: int) -> tuple[tuple[str, ...], str]:
     return tuple(kind for kind in kinds if kind != "executor"), LOCAL
 
 
+def is_spark_error(output: str) -> bool:
+    """Whether a run has ended with no error but Spark's, or that Spark has lost processes, as it may after a kill."""
+    return set(re.findall(r"error\[(VSC\d+)\]", output)) <= {LostProcessError.code}
+
+
 def _told(found: Round) -> str:
     verdict = "as undisturbed" if found.ended else "not ended"
     if found.faults:
@@ -253,7 +260,7 @@ class _Play:
                     life.kill("tree")
             if life.status == 0:
                 return []
-            if not hurt or "error[VSC" in life.output:  # a killed worker may cause an error of Spark's, but not ours
+            if not hurt or not is_spark_error(life.output):
                 return [f"the command failed unprovoked, with status {life.status}: {life.output[-2000:]}"]
 
     def _in_time(self) -> bool:

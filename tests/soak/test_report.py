@@ -17,7 +17,7 @@ import pytest
 from soak import rounds as module
 from soak.__main__ import report
 from soak.job import CLUSTER, KINDS, LOCAL
-from soak.rounds import Kill, Limit, Pace, Plan, Round, SoakError, soak
+from soak.rounds import Kill, Limit, Pace, Plan, Round, SoakError, is_spark_error, soak
 from soak.subjects import ROOT
 
 PLAN = Plan(4, 1, KINDS, ("flights", "shop"), 5, 45)
@@ -45,6 +45,12 @@ def test_the_report(rounds: list[Round], good: bool, words: str, capsys: pytest.
     assert table == [["tree", "0", str(sum(len(found.kills) for found in rounds)), "0", "0"]] + [
         [kind, "0", "0", "0", "0"] for kind in KINDS[1:]
     ]
+
+
+def test_a_killed_worker_may_end_a_run_but_with_no_other_error_of_ours() -> None:
+    lost = "error[VSC926]: a Python worker of Spark ended at work"
+    assert is_spark_error("") and is_spark_error("StreamingQueryException") and is_spark_error(f"{lost}\n{lost}")
+    assert not is_spark_error("error[VSC904]: damaged") and not is_spark_error(f"{lost}\nerror[VSC904]: damaged")
 
 
 class Player:
