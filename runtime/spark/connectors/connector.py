@@ -223,6 +223,9 @@ class Connector:
         if self.is_snapshot(options):
             notes.write_known(read)
 
+    def catch_up(self, spark: SparkSession, notes: SourceNotes, options: Options, offset: Callable[[], str]) -> None:
+        """Prepares a source to go on behind the last epoch that has ended, which has read up to `offset`."""
+
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
         """Why a source that brought no row had none to bring, if that may be a mistake."""
         return None

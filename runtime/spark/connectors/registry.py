@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -10,6 +11,7 @@ from vsc.plan.connectors import facts_of
 from vsc.plan.nodes import Node, Plan, Sink
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.operators.source.read_columns import read_columns
+from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.base.servers import Servers
 from vsc.runtime.spark.connectors.builtin import Console, Memory, Noop, Rate
@@ -18,10 +20,12 @@ from vsc.runtime.spark.connectors.delta.connector import Delta
 from vsc.runtime.spark.connectors.files.connector import FilesConnector
 from vsc.runtime.spark.connectors.iceberg.connector import Iceberg
 from vsc.runtime.spark.connectors.kafka.connector import Kafka
+from vsc.runtime.spark.connectors.position import SourceNotes
 from vsc.runtime.spark.connectors.postgres.connector import Postgres
 from vsc.runtime.spark.connectors.refusals import keeps_refused
 
 __all__ = [
+    "catch_up_sources",
     "check_connectors",
     "check_sink",
     "check_source",
@@ -117,6 +121,14 @@ def take_sources(spark: SparkSession, resolved: Plan, kept: str, begun: bool) ->
     for node in resolved.sources:
         options, read = Options.of_source(node, kept), read_columns(resolved, node.name)
         connector_of(node.source.connector.kind).take(spark, node, options, read, begun)
+
+
+def catch_up_sources(spark: SparkSession, resolved: Plan, checkpoint: Files, offset: Callable[[int], str]) -> None:
+    """Prepares the sources of a checkpoint that goes on: see `Connector.catch_up`. `offset` gives how far the one of a
+    number has been read."""
+    for number, node in enumerate(resolved.sources, start=1):  # the first is the control source
+        options, notes = Options.of_source(node), SourceNotes(checkpoint, number)
+        connector_of(node.source.connector.kind).catch_up(spark, notes, options, partial(offset, number))
 
 
 def make_sinks(spark: SparkSession, plan: Plan, checkpoint: str, ancestors: tuple[str, ...] = ()) -> list[EpochSink]:

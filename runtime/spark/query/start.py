@@ -25,7 +25,7 @@ from vsc.runtime.errors import CheckpointError, VscRuntimeError
 from vsc.runtime.operators.context import RunOptions, module_names
 from vsc.runtime.operators.source.rows import latest_times
 from vsc.runtime.operators.steps import stages_in_step
-from vsc.runtime.spark.base.hadoop import default_is_local
+from vsc.runtime.spark.base.hadoop import Files, default_is_local
 from vsc.runtime.spark.base.job import Run, Time, as_text, clock_of, idle_ms, is_bounded, spark_trigger
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.claim import Claim, claim, released_after
@@ -38,7 +38,7 @@ from vsc.runtime.spark.connectors.kafka.client import KafkaGroups
 from vsc.runtime.spark.connectors.kafka.topic_ids import Topics
 from vsc.runtime.spark.connectors.kafka.topics import TopicLook
 from vsc.runtime.spark.connectors.refusals import Refusals
-from vsc.runtime.spark.connectors.registry import look_at_sources, make_sinks, reach, take_sources
+from vsc.runtime.spark.connectors.registry import catch_up_sources, look_at_sources, make_sinks, reach, take_sources
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.pace import PROPERTY
@@ -223,6 +223,7 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
             opened.create(plan)
         else:
             _take_up(plan, opened, sinks, back_to)
+            _catch_up(spark, what.resolved, opened.files)
         look = TopicLook(spark)
         topics = Topics(what.resolved, look.id, look.ranges)
         topics.begin(opened)
@@ -294,6 +295,12 @@ def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to
         lost = sink.lost()
         if lost is not None and sink.id in wrote:
             _log.warning(lost)
+
+
+def _catch_up(spark: SparkSession, resolved: Plan, files: Files) -> None:
+    logs = SparkLogs(files)
+    if logs.done >= 0:
+        catch_up_sources(spark, resolved, files, lambda number: logs.offsets(logs.done)[number])
 
 
 def _begun(plan: Plan, changes: Sequence[Change]) -> frozenset[str]:

@@ -7,8 +7,9 @@ Iceberg has no stream of them.
 
 from __future__ import annotations
 
+import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +20,7 @@ from vsc.runtime.errors import LakeTableError, SourceError
 from vsc.runtime.spark.base.ddl import quoted
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.checkpoint.spark_logs import replace_log
 from vsc.runtime.spark.connectors.jars import ICEBERG
 from vsc.runtime.spark.connectors.lake.connector import LakeConnector
 from vsc.runtime.spark.connectors.lake.table import LakeTable, declared, identifier
@@ -27,6 +29,10 @@ from vsc.runtime.spark.formats.source_columns import PART
 
 __all__ = ["Iceberg", "IcebergTable"]
 
+_BEGUN_AT = "offsets/0"
+"""Iceberg's own note of where a source began."""
+_NOTHING, _NO_SNAPSHOT = "-", -1
+"""The offset of a source that has read nothing, and the snapshot in that of a table without rows."""
 _FROM = "stream-from-timestamp"
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _SUMMARY = "spark.sql.iceberg.snapshot-property"
@@ -84,6 +90,10 @@ class IcebergTable(LakeTable):
         """See `LakeTable`."""
         return {f"{_SUMMARY}.{_WRITER}": writer, f"{_SUMMARY}.{_NUMBER}": str(number)}
 
+    def has(self, spark: SparkSession, snapshot: int) -> bool:
+        """Whether a snapshot has not expired."""
+        return self._table(spark).snapshot(snapshot) is not None
+
     def begins_at(self, spark: SparkSession) -> int | None:
         """The time, in ms, of the oldest snapshot from which one comes to the newest, if those before it have expired:
         no stream reads the rows that they added."""
@@ -116,7 +126,20 @@ class Iceberg(LakeConnector):
         if self.is_snapshot(options):
             notes.write_known(read)
         else:
-            notes.write("offsets/0", offset)  # a file of Iceberg's own
+            notes.write(_BEGUN_AT, offset)
+
+    def catch_up(self, spark: SparkSession, notes: SourceNotes, options: Options, offset: Callable[[], str]) -> None:
+        """Iceberg begins each run with what there is behind the snapshot at which the checkpoint began. If that has
+        expired, it began with the one at which it goes on: behind its end there may be nothing, which Iceberg does not
+        bear."""
+        name = f"sources/{notes.number}/{_BEGUN_AT}"
+        if self.is_snapshot(options) or not notes.files.exists(name):
+            return
+        table = IcebergTable(options)
+        table.columns(spark)
+        began = json.loads(notes.files.read(name))["snapshot_id"]
+        if began != _NO_SNAPSHOT and not table.has(spark, began) and (now := offset()) != _NOTHING:
+            replace_log(notes.files, name, json.dumps({**json.loads(now), "position": 0}))
 
     def _check_stream(self, node: Node, options: Options) -> None:
         if node.source.timestamp is None:

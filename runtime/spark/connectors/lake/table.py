@@ -78,6 +78,11 @@ _ENDS = (
         "rolled back or replaced", "start with a new checkpoint",
     ),
     (
+        r'lastOffsetForTriggerAvailableNow" is null',
+        "an Iceberg table has no new rows since `vsc upgrade`, and Iceberg cannot begin there with what is available",
+        "run again when it has some, or with --trigger '10 seconds'",
+    ),
+    (
         r"DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE",
         "a column of a Delta table was renamed or dropped, or has another type, and Delta reads no further",
         "start with a new checkpoint",

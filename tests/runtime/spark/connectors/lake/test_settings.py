@@ -134,6 +134,10 @@ def test_names_of_tables() -> None:
             "a column of a Delta table was renamed or dropped",
         ),
         ("[DELTA_SCHEMA_CHANGED_WITH_VERSION] Detected schema change in version 3", "the columns of a Delta table"),
+        (
+            'Cannot invoke "StreamingOffset.json()" because "this.lastOffsetForTriggerAvailableNow" is null',
+            "an Iceberg table has no new rows since `vsc upgrade`",
+        ),
         ("Cannot load current offset at snapshot 5, the snapshot was expired or removed", "the snapshot up to which"),
     ],
 )

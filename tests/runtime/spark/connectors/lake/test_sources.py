@@ -155,6 +155,7 @@ def test_an_iceberg_table_whose_first_snapshots_have_expired(tmp_path: Path, lak
     lakes.sql(expired)
     case.run(checkpoint="ck1")
     assert len(parquet_rows(tmp_path / "out")) == 2
+    case.variables["out"] = str(tmp_path / "out2")
     error = case.refused(checkpoint="ck2")
     assert (error.code, "the first snapshots of the Iceberg table" in error.message) == ("VSC922", True), error
     assert not (tmp_path / "ck2").exists()
@@ -188,3 +189,29 @@ def test_columns_that_change_between_runs(tmp_path: Path, lakes: SparkSession, l
     error = case.refused()
     assert (error.code, words in error.message) == ("VSC922", True), error
     assert [(row["k"], row["v"]) for row in parquet_rows(tmp_path / "out")] == [(1, 1)]
+
+
+def test_an_iceberg_checkpoint_whose_first_snapshot_has_expired_goes_on(tmp_path: Path, lakes: SparkSession) -> None:
+    """Iceberg looks at the snapshot at which a checkpoint began each time that a query takes what is available."""
+    case = Case(APPENDED % "", tmp_path, lakes, "iceberg")
+    lakes.sql(f"create table {case.sql()} (k int, v int, since bigint) using iceberg")
+    catalog, name = case.sql().split(".")
+
+    def insert(number: int) -> None:
+        lakes.sql(f"insert into {case.sql()} values ({number}, {number}, 5)")
+
+    def after_a_run() -> list[int]:
+        case.run()
+        return sorted(row["k"] for row in parquet_rows(tmp_path / "out"))
+
+    insert(1)
+    assert after_a_run() == [1]
+    insert(2)
+    assert after_a_run() == [1, 2]
+    lakes.sql(f"call {catalog}.system.expire_snapshots(table => '{name}', older_than => timestamp '2999-01-01')")
+    assert after_a_run() == [1, 2]
+    insert(3)
+    assert after_a_run() == [1, 2, 3]
+    lakes.sql(f"call {catalog}.system.expire_snapshots(table => '{name}', older_than => timestamp '2999-01-01')")
+    insert(4)
+    assert after_a_run() == [1, 2, 3, 4]
