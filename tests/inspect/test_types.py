@@ -142,6 +142,18 @@ def test_json_rows_that_are_no_rows_are_counted() -> None:
     assert seen.headers.first_unreadable == "x.json:2: half of a surrogate pair"
 
 
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [("[" * 20_000 + "]" * 20_000, "nested too deeply"), ("9" * 5_000, "a number with too many digits")],
+    ids=["deep", "long"],
+)
+def test_json_that_python_does_not_read_is_counted(value: str, why: str) -> None:
+    Path("x.json").write_text(f'{{"id": 1}}\n{{"id": {value}}}\n')
+    seen = look("x.json")
+    assert (types("x.json"), seen.headers.unreadable, seen.profile.rows) == ({"id": "bigint"}, 1, 1)
+    assert seen.headers.first_unreadable == f"x.json:2: {why}"
+
+
 def test_compressed_files_are_read() -> None:
     Path("in").mkdir()
     Path("in/a.csv.gz").write_bytes(gzip.compress(b"id,n\n1,2.5\n"))

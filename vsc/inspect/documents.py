@@ -80,8 +80,8 @@ class Documents:
         """The object of a line; None for an unreadable one."""
         try:
             row = _DECODER.decode(line.decode("utf-8-sig" if number == 1 else "utf-8").strip())
-        except ValueError as error:
-            row, why = None, "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        except (ValueError, RecursionError) as error:
+            row, why = None, _why(error)
         else:
             why = f"{type(row).__name__}, not an object"
         if isinstance(row, dict):
@@ -96,6 +96,19 @@ class Documents:
         self.unreadable += 1
         self.first_unreadable = self.first_unreadable or f"{path}:{number}: {why}"
         return None
+
+
+def _why(error: Exception) -> str:
+    """Why a line cannot be read, in words."""
+    match error:
+        case UnicodeDecodeError():
+            return "not UTF-8"
+        case json.JSONDecodeError():
+            return str(error)
+        case RecursionError():
+            return "nested too deeply"
+        case _:
+            return "a number with too many digits"
 
 
 def _is_text(row: dict[str, Any]) -> bool:
