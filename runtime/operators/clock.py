@@ -34,6 +34,9 @@ _WORD = 8
 _COMPARED = 32 * _WORD
 """How much of a key decides what comes first: few keys are longer."""
 _SIGN = np.uint64(1 << 63)
+_UNMOVED = -1
+"""Before all times. By their own clock, no record, nothing comes out: not even what is due already, where a partition
+has taken over what another one held (``vsc upgrade --partitions``). That comes out at the next record."""
 
 
 class Timing(Protocol):
@@ -74,7 +77,7 @@ class _ByRecords:
     def __init__(self, routes: Routes, name: str, at: Moments, moving: Int64s, before: int) -> None:
         self._routes, self._name, self._at = routes, name, at
         self.clock: Int64s = np.maximum.accumulate(np.append(before, moving))[1:]
-        self.now = self.kept = int(self.clock[-1]) if len(self.clock) else before
+        self.now, self.kept = (int(self.clock[-1]),) * 2 if len(self.clock) else (_UNMOVED, before)
         self.never = self.ended = len(self.clock)
 
     def passes(self, due: Int64s, own: Int64s | None = None) -> Int64s:

@@ -64,7 +64,7 @@ class WindowClock:
         self._grid, self._grace, self.before, self.timing = grid_of(window), window.grace, closed, timing
         # what was closed under a shorter grace stays closed
         self.closed: Int64s = np.maximum(self.closed_by(timing.clock), closed)
-        ends = self.closed_by(np.array([timing.now, timing.kept], dtype=np.int64))
+        ends = self.closed_by(np.array([timing.now, min(timing.kept, timing.now)], dtype=np.int64))
         self.end, self.kept = np.maximum(ends, closed).tolist()
 
     def closed_by(self, clock: Int64s) -> Int64s:

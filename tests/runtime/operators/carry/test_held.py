@@ -117,3 +117,20 @@ def test_a_final_window_that_has_moved_is_removed_by_a_late_record_of_its_key(cl
     run(plan, [first, later], whole)
     assert sent == run(plan, [late], whole, drain=True)
     assert content(plan, state, 1) == content(plan, whole, 1)
+
+
+FINAL = "table out = aggregate s group by k window {} emit final select sum(10 % v) as v;\n"
+
+
+@pytest.mark.parametrize("window", ["tumbling (size = 10 ms)", "sliding (difference = 5 ms)", "session (gap = 5 ms)"])
+def test_a_window_that_moves_to_a_later_clock_closes_at_the_next_record(window: str) -> None:
+    """By the clock of the records. One that fails is none."""
+    plan = compiled(f"topology x (clock = 'records');\n{STREAM}{FINAL.format(window)}")
+    stores = Stores()
+    rows = [("s", key, 1, 1) for key in "abcdef"]
+    sent = run(plan, [epoch(plan, [*rows, ("s", "a", 9, 100)])], stores, 4).get("out", {})
+    state = carried(plan, plan, stores, 4, 1)
+    assert not run(plan, [epoch(plan, [("s", "n", 0, 101)], 7)], state).get("out")
+    later = run(plan, [epoch(plan, [("s", "z", 1, 101)], 8)], state)["out"]
+    assert 1 < len(later) < 6
+    assert {key[2] for key in (*sent, *later)} == set("abcdef")
