@@ -393,6 +393,19 @@ def test_another_value_of_a_constant_is_shown_where_the_text_is_the_same(was: st
     assert verdicts(f"let c = {was}; {kept}", f"let c = {now}; {kept}")["store a"] == f"rebuild: `a`: `{call}` {said}"
 
 
+def test_a_function_of_another_module_is_named() -> None:
+    def own(module: str) -> str:
+        declared = f"function f (n int) returns int from '{module}:f'; {OF_STREAM}"
+        kept = "table a = aggregate m group by k select max(f(x)) as y;"
+        return f"{declared} stream m = map s select f(v) as x; sink m to console (); {kept}"
+
+    found = verdicts(own("old"), own("new"))
+    assert found["sink m to console"] == "rebuild: `m`: `x` (`f(v)`) called old:f, calls new:f"
+    aggregate = OF_STREAM + "table a = aggregate s group by k select max(f(v)) as y;"
+    was, now = (f"function f (n int) returns int from '{module}:f'; {aggregate}" for module in ("old", "new"))
+    assert verdicts(was, now)["store a"] == "rebuild: `a`: `max(f(v))` called old:f, calls new:f"
+
+
 def test_a_constant_with_the_value_that_was_written_changes_nothing() -> None:
     kept = f"{OF_STREAM} table a = aggregate s group by k select max(v + {{}}) as x;"
     assert verdicts(kept.format("3"), "let c = 3; " + kept.format("c")) == {}

@@ -266,8 +266,8 @@ def _types(was: AggregateCall, now: AggregateCall) -> str | None:
     types = next(((a, b) for a, b in pairs if a != b), (was.type, now.type))
     if types[0] != types[1]:
         return f"{shown(now)} was computed from {types[0]}, is computed from {types[1]}"
-    constant = _constant(was.args, now.args)
-    return None if constant is None else f"{shown(now)} {constant}"
+    inside = _inside(was.args, now.args)
+    return None if inside is None else f"{shown(now)} {inside}"
 
 
 def _unlike(was: Item, now: Item) -> str:
@@ -282,10 +282,20 @@ def _unlike(was: Item, now: Item) -> str:
     changed = next((name for name in types[1] if types[0].get(name, types[1][name]) != types[1][name]), None)
     if changed is not None:
         return f"({shown(now)}) reads `{changed}`, which was {types[0][changed]}, is {types[1][changed]}"
-    constant = _constant([was.expr], [now.expr])
-    if constant is not None:
-        return f"({shown(now)}) {constant}"
+    inside = _inside([was.expr], [now.expr])
+    if inside is not None:
+        return f"({shown(now)}) {inside}"
     return f"({shown(now)}) reads other columns under the same names"
+
+
+def _inside(was: Sequence[exprs.Expr], now: Sequence[exprs.Expr]) -> str | None:
+    """Which function of the user's, or which constant, differs in expressions with one text."""
+    own = [
+        [part.function for one in of for part in exprs.parts(one) if isinstance(part, exprs.Call) and part.is_own]
+        for of in (was, now)
+    ]
+    called = next(((a, b) for a, b in zip(*own, strict=False) if a != b), None)
+    return _constant(was, now) if called is None else f"called {called[0]}, calls {called[1]}"
 
 
 def _constant(was: Sequence[exprs.Expr], now: Sequence[exprs.Expr]) -> str | None:
