@@ -6,6 +6,7 @@ user's cache.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 from collections.abc import Sequence
@@ -81,9 +82,12 @@ def _fetched(wanted: Sequence[str], *options: str) -> Path:
     done = folder / "done"
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "pom.xml").write_text(_POM.format("".join(map(_dependency, wanted))))
-        maven(folder, "dependency:copy-dependencies", *options, "-DoutputDirectory=jars")
-        done.touch()
+        with open(CACHE / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # several processes of the tests begin at the same time
+            if not done.exists():
+                (folder / "pom.xml").write_text(_POM.format("".join(map(_dependency, wanted))))
+                maven(folder, "dependency:copy-dependencies", *options, "-DoutputDirectory=jars")
+                done.touch()
     return folder / "jars"
 
 
