@@ -20,8 +20,8 @@ Recode = Callable[[bytes], bytes]
 Counts = tuple[int, ...]
 
 
-def _all(meta: bytes | None, letter: bytes, rest: bytes) -> bool:
-    return True
+def _same_letter(meta: bytes | None, letter: bytes, rest: bytes) -> bytes:
+    return letter
 
 
 def same(metas: Sequence[bytes], counts: Counts) -> bytes:
@@ -41,14 +41,14 @@ class Moving:
     `keys`: for each letter, a function that finds the record key in the rest; more may follow it. `recoded`: recodes
     the rows in the value of a row under a letter; None if the rows cannot get other columns. `merged`: the meta row of
     several partitions' stores merged into one, from their meta rows and the sums of what is `counted` of the rows (by
-    their partition's meta row, letter, rest and value). `stays`: whether a row is kept when partitions are merged, by
-    the meta row, letter and rest. `earlier`: the meta row with a stream time that is some ms earlier. There may be rows
-    without a meta row.
+    their partition's meta row, letter, rest and value). `merged_letter`: the letter of a row from when partitions are
+    merged on, by the meta row, letter and rest. `earlier`: the meta row with a stream time that is some ms earlier.
+    There may be rows without a meta row.
     """
 
     keys: Mapping[bytes, Callable[[bytes], bytes]]
     recoded: Callable[[bytes, bytes, Recode], bytes] | None
     merged: Callable[[Sequence[bytes], Counts], bytes] = same
     counted: Callable[[bytes | None, bytes, bytes, bytes], Counts] | None = None
-    stays: Callable[[bytes | None, bytes, bytes], bool] = _all
+    merged_letter: Callable[[bytes | None, bytes, bytes], bytes] = _same_letter
     earlier: Callable[[bytes, int], bytes] | None = None

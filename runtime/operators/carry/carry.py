@@ -177,10 +177,10 @@ class Carry:
         while rows := list(islice(found, _AT_ONCE)):
             kept: list[tuple[bytes, bytes, bytes]] = []
             for letter, rest, value in rows:
-                if (joined and not moving.stays(meta, letter, rest)) or (
-                    purges and self._is_purged(move, letter, rest)
-                ):
+                if purges and self._is_purged(move, letter, rest):
                     continue
+                if joined:
+                    letter = moving.merged_letter(meta, letter, rest)
                 if recode is not None:
                     assert moving.recoded is not None
                     value = moving.recoded(letter, value, recode)

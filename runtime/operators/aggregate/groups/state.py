@@ -9,6 +9,8 @@ eight bytes, big endian, so that they sort)::
     root "g" group                a group's row: its result's time, its rows, the cells of its calls (`RowCodec`)
     root "e" group u16 call ...   an accumulator's entries (`entries`)
     root "t" place start group    empty
+    root "d" place start group    empty; instead of the row above, for a window whose final result was given before it
+                                  moved into a partition that is behind
 
 A group is its encoded key, in a windowed aggregate followed by the window's start (`window_key`). The index of windows
 by time has their place in time, their start and the group's key (`index`, `indexed`). The state is complete: it does
@@ -64,6 +66,7 @@ class AggregateState:
         "closed",
         "entries",
         "forgotten",
+        "given",
         "groups",
         "highest",
         "kv",
@@ -78,7 +81,8 @@ class AggregateState:
         self._base, self.kv = kv, OverlayKV(kv)
         self._numbered = numbered
         self._meta = root + b"m"
-        self.groups, self.entries, self.times = root + b"g", root + b"e", root + b"t"
+        self.groups, self.entries = root + b"g", root + b"e"
+        self.times, self.given = root + b"t", root + b"d"
         self._kept = _META.read(kv.get(self._meta))
         self._reset()
 
@@ -115,18 +119,21 @@ class AggregateState:
         return self.times + _PLACE.pack(place, start) + key
 
     def indexed(self, row_key: bytes) -> tuple[int, int, bytes]:
-        """The place, start and group key of a row key that `index` made."""
+        """The place, start and group key of a row key of an index."""
         at = len(self.times)
         place, start = _PLACE.unpack_from(row_key, at)
         return place, start, row_key[at + _PLACE.size :]
 
     def places(self, first: int, end: int | None) -> Iterator[bytes]:
-        """The row keys of the windows with a place in time from `first` to before `end` (None: no end), in order."""
-        if end is not None and end <= first:
-            return
-        stop = prefix_end(self.times) if end is None else self.times + _NUMBER.pack(end)
-        for row_key, _ in self.kv.scan(self.times + _NUMBER.pack(first), stop):
-            yield row_key
+        """The row keys of the windows with a place in time from `first` to before `end` (None: no end), in order.
+
+        Without those of `given_places`.
+        """
+        return self._places(self.times, first, end)
+
+    def given_places(self, first: int, end: int | None) -> Iterator[bytes]:
+        """The same of the windows whose final result was given before they moved here."""
+        return self._places(self.given, first, end)
 
     def arrive(self, time: int, ident: bytes = b"") -> At:
         """The place of the next row."""
@@ -142,6 +149,13 @@ class AggregateState:
     def arrivals_of(self, count: int) -> Int64s:
         """What `arrive_many` would return, without using up the numbers."""
         return self.arrivals + self._numbered * (1 + np.arange(count, dtype=np.int64))
+
+    def _places(self, index: bytes, first: int, end: int | None) -> Iterator[bytes]:
+        if end is not None and end <= first:
+            return
+        stop = prefix_end(index) if end is None else index + _NUMBER.pack(end)
+        for row_key, _ in self.kv.scan(index + _NUMBER.pack(first), stop):
+            yield row_key
 
     def _changed_meta(self) -> list[tuple[bytes, bytes]]:
         now = (self.stream_time, self.arrivals, self.closed, self.highest, self.open, self.forgotten)
@@ -163,8 +177,8 @@ def migrate(kv: OrderedKV, root: bytes) -> None:
 
 def moving(final: bool) -> Moving:
     """How the rows move to other partitions. `final`: a window has a result when it closes."""
-    keys = {b"g": behind(0), b"e": behind(0), b"t": behind(_PLACE.size)}
-    return Moving(keys, None, _merged_final, _opened, _is_open) if final else Moving(keys, None, _merged, _opened)
+    keys = {b"g": behind(0), b"e": behind(0), b"t": behind(_PLACE.size), b"d": behind(_PLACE.size)}
+    return Moving(keys, None, _merged_final, _opened, _letter) if final else Moving(keys, None, _merged, _opened)
 
 
 def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
@@ -180,10 +194,14 @@ def _merged_final(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
     return _META.row(time, arrivals, closed, highest, is_open, min(forgotten, closed))
 
 
-def _is_open(meta: bytes | None, letter: bytes, rest: bytes) -> bool:
-    """False for the index row of a window whose result has been given: the window is not found by time again."""
-    return letter != b"t" or _PLACE.unpack_from(rest)[0] > _META.read(meta)[2]
+def _letter(meta: bytes | None, letter: bytes, rest: bytes) -> bytes:
+    """Another one for the index row of a window whose result has been given: it does not close again."""
+    return b"d" if letter == b"t" and not _is_open(meta, rest) else letter
 
 
 def _opened(meta: bytes | None, letter: bytes, rest: bytes, value: bytes) -> tuple[int, ...]:
-    return (1 if letter == b"t" and _is_open(meta, letter, rest) else 0,)
+    return (int(letter == b"t" and _is_open(meta, rest)),)
+
+
+def _is_open(meta: bytes | None, rest: bytes) -> bool:
+    return bool(_PLACE.unpack_from(rest)[0] > _META.read(meta)[2])

@@ -117,7 +117,8 @@ class WindowColumns:
         changed = len(names)
         state = self._state
         # Windows that are closed but not yet forgotten come here again: less than one advance of them.
-        index = list(state.places(state.forgotten + 1, clock.end + 1)) if clock.end > clock.before else []
+        passed = (state.forgotten + 1, clock.end + 1 if clock.end > clock.before else 0)
+        index = list(state.places(*passed))
         known = set(names)
         for row_key in index:
             place, start, kb = state.indexed(row_key)
@@ -125,6 +126,7 @@ class WindowColumns:
                 names.append(name)
                 kbs.append(kb)
                 starts.append(start)
+        index += state.given_places(*passed)
         rows = state.get_many(names)
         fresh = np.array([row is None for row in rows], dtype=np.bool_)
         firsts = np.concatenate([reached.record[first], np.full(len(names) - changed, -1, dtype=np.int64)])
@@ -135,6 +137,8 @@ class WindowColumns:
     def _forgotten(self, clock: WindowClock, reached: Reached) -> tuple[Int64s, int]:
         """The starts up to which windows are forgotten after each record, and at the end of the batch."""
         horizon = self._site.horizon()
+        if clock.end == clock.before:
+            return np.full(len(clock.closed), self._state.forgotten, dtype=np.int64), self._state.forgotten
         if horizon is None:
             limits = clock.forgotten(reached, self._state.highest)
             return limits, int(limits[-1]) if len(limits) else -1

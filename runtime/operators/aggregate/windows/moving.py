@@ -195,6 +195,12 @@ class MovingWindows:
         horizon = self._site.horizon()
         return None if horizon is None else self._closed_up_to(horizon - 1)
 
+    @cached_property
+    def _given(self) -> Collection[WindowKey]:
+        """The windows that are not closed here, but whose final result was given before they moved here."""
+        state = self._state
+        return frozenset(map(state.indexed, state.given_places(self._closed + 1, None)))
+
     def _left_up_to(self, time: int | None = None) -> int:
         """The place in time up to which windows leave their groups: before a record of this time, or at the end."""
         return self._state.forgotten
@@ -309,14 +315,19 @@ class MovingWindows:
         self._row, state.stream_time = records, timing.kept
         if (closed := self._closed_up_to(timing.now)) > state.closed:
             self._move(closed)
-        closing = list(self._unreached(self._closed, state.closed))
+        closing = list(self._unreached(state.places(self._closed + 1, state.closed + 1)))
         groups = self._groups_of(closing) if self._final else [None] * len(closing)
         for window, group in zip(closing, groups, strict=True):
             self._close(window, group)
         self._leave_unreached(closing)
-        for place, start, kb in self._unreached(forgotten, state.forgotten):
-            self._deletes.append(state.index(place, start, kb))
-            self._forget(place, start, kb)
+        passed = (forgotten + 1, state.forgotten + 1)
+        for window in self._unreached(state.places(*passed)):
+            self._deletes.append(state.index(*window))
+            self._forget(*window)
+        given = list(state.given_places(*passed))
+        self._deletes += given
+        for window in self._unreached(given):
+            self._forget(*window)
         for key in self._loaded.values():
             self._drop(key, self._left_up_to())
             for place, start, group in self._until(key, state.closed):
@@ -336,11 +347,10 @@ class MovingWindows:
             names = names_of(kbs, start, self._ends(place, start))
             self._results.removed(flow, names, self._closings.forgetting(place), np.array(stored))
 
-    def _unreached(self, after: int, last: int) -> Iterator[WindowKey]:
-        """The stored windows that no record of the batch reaches, with a place in time after `after`, up to `last`."""
-        state, loaded = self._state, self._loaded
-        for place, start, kb in map(state.indexed, state.places(after + 1, last + 1)):
-            group = None if (key := loaded.get(kb)) is None else key.before.get(start)
+    def _unreached(self, rows: Iterable[bytes]) -> Iterator[WindowKey]:
+        """The windows with these rows in an index that no record of the batch reaches."""
+        for place, start, kb in map(self._state.indexed, rows):
+            group = None if (key := self._loaded.get(kb)) is None else key.before.get(start)
             if group is None or self._place(start, group) != place:
                 yield place, start, kb
 
@@ -354,6 +364,8 @@ class MovingWindows:
 
     def _close(self, window: WindowKey, group: Group | None) -> None:
         """Closes a window; its final result needs its group."""
+        if window in self._given:
+            return
         self._closings.closed.append(window[0])
         if self._final:
             assert group is not None

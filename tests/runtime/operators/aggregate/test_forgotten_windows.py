@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.oracle import Stores
 from tests.oracle.epochs import EpochRow
 from tests.oracle.playing import difference, oracle, shipped
+from tests.runtime.operators.carry.carrying import compiled, epoch, run
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 
@@ -51,6 +53,23 @@ def test_a_window_forgotten_as_it_closes_is_not_found_by_what_comes_later(togeth
     rows = [row(7, 5), row(8, 57)]
     seen = both(plan(MOVING[0], final=True), [rows] if together else [[one] for one in rows], 1).outcome["seen"]
     assert sorted((time, values) for _, time, values in seen) == [(5, "(None,)"), (57, "(8,)"), (57, "(None,)")]
+
+
+@pytest.mark.parametrize("final", ["emit final ", ""])
+@pytest.mark.parametrize("window", ["tumbling (size = 10 ms)", *MOVING])
+def test_windows_that_a_reader_of_another_source_asks_for_late_are_forgotten_too(window: str, final: str) -> None:
+    asked = compiled(f"""
+    stream s (k string, v bigint, at bigint) from memory () key k timestamp at;
+    stream o (k string, x bigint, at bigint) from memory () key k timestamp at;
+    table w = aggregate s group by k window {window} {final}select count(*) as n;
+    stream j = join o with w on o.k, timestamp_millis(0), timestamp_millis(0) select x, n;""")
+    stores, kept = Stores(), []
+    windows = [("s", "a", 1, time) for time in range(0, 1000, 50)]
+    for at, rows in enumerate([windows, [("o", "a", 1, 2000)], [("o", "a", 1, 2001)], [("s", "a", 1, 3000)]]):
+        run(asked, [epoch(asked, rows, 30 * at)], stores)
+        kept.append(sum(1 for _ in stores(1, 0).scan(b"", None)))
+    assert kept[0] == kept[1] > 40  # the reader may still ask for all of them
+    assert kept[-1] < 12
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.views import Question
 from vsc.runtime.operators.views.catalog import open_view, stores_of
 
-__all__ = ["Changed", "carried", "changed", "compiled", "content", "epoch", "run"]
+__all__ = ["SENT", "Changed", "carried", "changed", "compiled", "content", "epoch", "run"]
 
 COLUMNS = {
     "s": ("k", "v", "at", "z"),

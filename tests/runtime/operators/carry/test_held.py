@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from tests.oracle import Stores
-from tests.runtime.operators.carry.carrying import carried, changed, compiled, content, epoch, run
+from tests.runtime.operators.carry.carrying import SENT, carried, changed, compiled, content, epoch, run
 from tests.runtime.operators.carry.test_carry import STREAM, TABLE
 from tests.runtime.operators.carry.test_matrix import verdicts
 from tests.runtime.operators.carry.test_meanings import refused
@@ -116,6 +119,37 @@ def test_a_final_window_that_has_moved_is_removed_by_a_late_record_of_its_key(cl
     sent = run(plan, [late], state, drain=True)
     run(plan, [first, later], whole)
     assert sent == run(plan, [late], whole, drain=True)
+    assert content(plan, state, 1) == content(plan, whole, 1)
+
+
+def kept_rows(stores: Stores) -> int:
+    """How many rows the only partition of stage 1 keeps."""
+    return sum(1 for _ in stores(1, 0).scan(b"", None))
+
+
+def finals(sent: Sequence[SENT]) -> list[tuple[Any, Any]]:
+    """All results of the windows `w`, in any order."""
+    return sorted((key, row) for one in sent for key, rows in one.get("w", {}).items() for row in rows)
+
+
+@pytest.mark.parametrize("clock", ["input", "records"])
+@pytest.mark.parametrize("window", ["tumbling (size = 10 ms)", "sliding (difference = 5 ms)", "session (gap = 2 ms)"])
+def test_a_final_window_that_has_moved_is_given_once_and_is_forgotten(clock: str, window: str) -> None:
+    """By the clock of the records, the partition of the key is ahead of the others."""
+    text = f"topology t (clock = '{clock}');\n{STREAM}"
+    plan = compiled(text + f"table w = aggregate s group by k window {window} emit final select count(*) as n;\n")
+    first = epoch(plan, [*(("s", key, 1, 1) for key in "bcdef"), ("s", "a", 1, 14), ("s", "a", 1, 20)])
+    later = [epoch(plan, [("s", key, 1, at)], at) for key, at in (("a", 18), ("n", 100), ("n", 200))]
+    stores, whole = Stores(), Stores()
+    sent = [run(plan, [first], stores, 4)]
+    state = carried(plan, plan, stores, 4, 1)
+    sent += [run(plan, [rows], state) for rows in later]
+    finals = [(key, row) for one in sent for key, rows in one.get("w", {}).items() for row in rows]
+    expected = [run(plan, [rows], whole) for rows in (first, *later)]
+    assert sorted(finals) == sorted(
+        (k, row) for one in expected for k, rows in one.get("w", {}).items() for row in rows
+    )
+    assert kept_rows(state) == kept_rows(whole)
     assert content(plan, state, 1) == content(plan, whole, 1)
 
 
