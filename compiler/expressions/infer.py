@@ -40,9 +40,10 @@ from vsc.compiler.expressions.operators import (
 )
 from vsc.compiler.expressions.refusal import Refused, refuse
 from vsc.compiler.expressions.scope import CONSTANTS, Scope, Typed, field_of
+from vsc.compiler.expressions.unquoted import unquoted
 from vsc.compiler.source import Span
 from vsc.plan.expressions import LAMBDAS, Call, Cast, Expr, Lambda, Literal, Parameter
-from vsc.plan.functions import AGGREGATES, FUNCTIONS, TRUNCATION_UNITS
+from vsc.plan.functions import AGGREGATES, FUNCTIONS
 from vsc.plan.types import (
     BOOLEAN,
     INT,
@@ -266,8 +267,8 @@ class _Typer:
             return self._event_time(expr)
         if name in LAMBDAS:
             return self._of_elements(expr, signature.signature)
-        if name == "date_trunc":
-            self._quoted_unit(expr.args[0])
+        if (wrong := unquoted(expr, self._is_known)) is not None:
+            raise Refused(wrong)
         args = self.operands(*expr.args)
         if args is None:
             return None
@@ -277,18 +278,10 @@ class _Typer:
             names = tuple(one or self._parameter_name(arg) for one, arg in zip(given, expr.args, strict=True))
         return typed_call(CallSite(name, expr.span, tuple(args), names))
 
-    def _quoted_unit(self, unit: syntax.Expression) -> None:
-        """Refuses ``date_trunc(day, at)``, unless there is a column `day`."""
-        if (
-            isinstance(unit, syntax.ColumnRef)
-            and len(unit.parts) == 1
-            and unit.parts[0].text.lower() in TRUNCATION_UNITS
-        ):
-            name = unit.parts[0].text
-            if not any(name in one.names() for one in self.scope.inputs):
-                name = name.lower()
-                fix = Fix(unit.span, f"'{name}'")
-                raise refuse("VSC225", unit.span, "the unit of `date_trunc` is a text", f"write `'{name}'`", fix)
+    def _is_known(self, name: str) -> bool:
+        """Whether a column, an input or a parameter of a lambda has this name."""
+        inputs = self.scope.inputs
+        return any(name in one.names() or name == one.name for one in inputs) or any(name in of for of in self._lambdas)
 
     def _of_elements(self, expr: syntax.FunctionCall, form: str) -> Expr | None:
         """A call with a lambda, which sees the elements of an array."""

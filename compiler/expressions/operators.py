@@ -140,7 +140,6 @@ def _with_time(function: str, left: Operand, right: Operand, span: Span) -> Expr
 
 
 _DURATION = re.compile(r"\s*\d+ (?:ms|milliseconds?|s|seconds?|m|minutes?|h|hours?|d|days?)\s*")
-_SIGNS = {"subtract": "-"}
 
 
 def _written_date(expr: Expr) -> str | None:
@@ -167,7 +166,8 @@ def _bad_time(function: str, left: Operand, right: Operand, span: Span) -> Refus
     if isinstance(other.expr, Literal) and other.type == STRING and _DURATION.fullmatch(str(other.expr.value)):
         duration = str(other.expr.value).strip()
         return refuse("VSC220", span, message, f"write `{duration}`, without quotes", Fix(other.span, duration))
-    return refuse("VSC220", span, message, f"write a duration, as in `t {_SIGNS.get(function, '+')} 5 minutes`")
+    sign = "-" if function == "subtract" else "+"
+    return refuse("VSC220", span, message, f"write a duration, as in `t {sign} 5 minutes`")
 
 
 def _numbers(function: str, left: Operand, right: Operand, span: Span) -> tuple[Expr, Expr]:

@@ -50,6 +50,11 @@ class Function:
         return self.signature.partition("(")[0]
 
     @property
+    def parameters(self) -> list[str]:
+        """Its arguments as the call has them, optional ones too, without brackets."""
+        return _arguments(re.sub(r"[][]", "", self.signature))
+
+    @property
     def least(self) -> int:
         """How many arguments it needs."""
         return len(_arguments(re.sub(r"\[.*?\]", "", self.signature)))
@@ -57,12 +62,12 @@ class Function:
     @property
     def most(self) -> int | None:
         """How many arguments it takes; None: any number."""
-        return None if "..." in self.signature else len(_arguments(re.sub(r"[][]", "", self.signature)))
+        return None if "..." in self.signature else len(self.parameters)
 
 
 def _arguments(signature: str) -> list[str]:
     written = signature.partition("(")[2].rstrip(")").split(",")
-    return [argument for argument in written if argument.strip() not in ("", "...")]
+    return [argument.strip() for argument in written if argument.strip() not in ("", "...")]
 
 
 def _by_name(*functions: Function) -> dict[str, Function]:
