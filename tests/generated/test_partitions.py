@@ -262,6 +262,11 @@ def test_what_passed_is_kept_while_the_clock_is_before_0() -> None:
     assert [(r.timestamp, r.key["k"]) for r in driven(text, rows, "d", 1)] == [(0, "a"), (3, "b")]
 
 
+def test_what_passed_is_kept_when_the_input_goes_on_behind_its_end() -> None:
+    first, second = [("s", {"k": "a", "at": 0}), ("s", {"k": "b", "at": 20})], [("s", {"k": "a", "at": 1})]
+    assert not apart(BEHIND.format(grace=500), first, second)
+
+
 @pytest.mark.parametrize("key", "abcd")
 def test_the_end_of_the_input_leaves_the_same_clock_in_all_partitions(key: str) -> None:
     first = [("s", {"k": "x", "at": 22}), ("s", {"k": "y", "at": 37})]

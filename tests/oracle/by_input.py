@@ -37,7 +37,7 @@ class InputOracle:
         self.records: dict[str, list[Any]] = defaultdict(list)
         self.metrics = Metrics()
         self._clocks, self._starts = node_clocks(plan), dict.fromkeys((node.name for node in plan.sources), -1)
-        self._moment = -1
+        self._moment, self._ending = -1, False
         # Tables whose rows expire: the end of the input removes none.
         self._forgetting = {n.name for n in plan.nodes if n.store is not None and n.store.expire is not None}
         self._floors: dict[str, int] = {}
@@ -61,8 +61,9 @@ class InputOracle:
 
     def drain(self) -> None:
         """Ends the input. Tables that wait are left with clocks at which nothing that has come waits any more."""
+        self._ending = True
         self._release(_END)
-        self._moment = -1
+        self._ending, self._moment = False, -1
         for name, clock in self._clocks.items():
             if self._plan.node(name).operation.waits and self._plan.node(name).kind == "table":
                 self._floors[name] = max(self._starts[source] for source in clock.sources) + clock.holds
@@ -75,6 +76,11 @@ class InputOracle:
         """See `InputTime`."""
         clock = self._clocks[node]
         return max(self._moment, *(self._starts[source] for source in clock.sources)) - clock.hold
+
+    def kept(self, node: str) -> int:
+        """See `InputTime`."""
+        clock = self._clocks[node]
+        return max(self._starts[source] for source in clock.sources) - clock.hold if self._ending else self.shown(node)
 
     def _release(self, until: int, source: str | None = None) -> None:
         """What comes out up to a moment of the input's clock, if this source moves it there."""

@@ -21,6 +21,9 @@ class InputTime(Protocol):
     def asked(self, node: str) -> int:
         """By what a node's look-ups go: where the end of the input has moved its clock on, they do not."""
 
+    def kept(self, node: str) -> int:
+        """By what a node forgets: the end of the input lets it forget nothing."""
+
 
 class Context:
     """The state of a stage's run that is not in its stores.

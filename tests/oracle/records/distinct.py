@@ -54,7 +54,8 @@ class Distinct:
         else:
             self._passed.append((key, time))
             self._forward(*self._back(key, value), time)
-        self._passed = [(k, at) for k, at in self._passed if self._stream_time < at + 2 * within + grace]
+        kept = self._stream_time if self._context.clock is None else self._context.clock.kept(self._node)
+        self._passed = [(k, at) for k, at in self._passed if kept < at + 2 * within + grace]
 
     def content(self) -> Content:
         """What it remembers: (key, nothing, time, the stream time at which it forgets it)."""
