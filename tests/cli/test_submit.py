@@ -29,6 +29,7 @@ class Launch:
 
     master: str
     conf: dict[str, str]
+    packages: Sequence[str]
     arguments: Sequence[str]
     from_files: dict[str, str]
 
@@ -42,7 +43,8 @@ def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
         name: str, master: str, conf: dict[str, str], packages: Any, log: Any, interrupts: Any,
         arguments: Sequence[str], from_files: dict[str, str],
     ) -> Iterator[None]:  # fmt: skip
-        seen.master, seen.conf, seen.arguments, seen.from_files = master, conf, arguments, from_files
+        seen.master, seen.conf, seen.packages = master, conf, packages
+        seen.arguments, seen.from_files = arguments, from_files
         yield None
 
     monkeypatch.chdir(tmp_path)
@@ -129,6 +131,8 @@ def test_each_option_is_the_setting_that_spark_submit_makes(
          "leave one of them out"),
         ("--driver-memory 2g --conf spark.driver.memory=1g",
          "--driver-memory and --conf spark.driver.memory disagree", "leave one of them out"),
+        ("--packages a:b:1 --conf spark.jars.packages=c:d:1", "--packages and --conf spark.jars.packages disagree",
+         "leave one of them out"),
         ("--master yarn --conf spark.master=local", "--master and --conf spark.master disagree",
          "leave one of them out"),
         ("--load-spark-defaults", "--load-spark-defaults is for --properties-file",
@@ -177,6 +181,19 @@ def test_an_option_comes_before_a_setting_before_the_file_before_the_defaults(la
     assert launch.conf == {**from_file, "spark.f": "1", "spark.b": "3", "spark.c": "3", "spark.app.name": "4"}
     assert launch.from_files == {**from_file, "spark.f": "1"}
     assert launch.arguments == ("--properties-file", "s.conf", "--load-spark-defaults", "--proxy-user", "u")
+
+
+def test_packages_take_the_place_of_those_in_a_file_beside_those_of_connectors(launch: Launch) -> None:
+    Path("s.conf").write_text("spark.jars.packages c:d:1\n")
+    Path("t.vdsl").write_text(TEXT.replace("noop ()", "delta (path = 'd', create = true)"))
+    given = ["--properties-file", "s.conf"]
+    assert run(*given) == 0
+    kept, own = launch.conf["spark.jars.packages"].split(",")
+    assert (kept, launch.packages) == ("c:d:1", ())
+    assert run(*given, "--packages", "a:b:1") == 0
+    assert (launch.conf["spark.jars.packages"], launch.packages) == (own, ("a:b:1",))
+    assert run("--packages", "a:b:1,e:f:1", "--conf", "spark.jars.packages=a:b:1, e:f:1") == 0
+    assert (launch.conf["spark.jars.packages"], launch.packages) == (own, ("a:b:1", "e:f:1"))
 
 
 @pytest.mark.parametrize("command", [["upgrade", "t.vdsl", "--from", "s3a://b/old"], ["store", "list"]])

@@ -36,6 +36,7 @@ _MASTER = re.compile(
     r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s)://.+", re.IGNORECASE
 )
 _COORDINATES = re.compile(r"[^:\s/]+:[^:\s/]+:[^:\s]+(:[^:\s]+)*")
+_PACKAGES = "spark.jars.packages"
 _MEMORY = re.compile(r"[1-9]\d*([kmgtp]b?|b)?", re.IGNORECASE)
 T = TypeVar("T")
 
@@ -52,7 +53,8 @@ def add_spark(parser: argparse._ActionsContainer) -> None:
         "--packages",
         default="",
         metavar="LIST",
-        help="Maven coordinates of packages that Spark fetches, separated by commas",
+        help="Maven coordinates of packages that Spark fetches, separated by commas, in place of those in a file; vsc "
+        "adds those of the topology's connectors",
     )
 
 
@@ -72,7 +74,8 @@ class SparkOptions:
     @classmethod
     def of(cls, args: argparse.Namespace) -> SparkOptions:
         """What ``--master``, ``--conf`` and ``--packages`` say. Raises `UsageError` for what is invalid."""
-        return cls.checked(args.master, settings(args.conf), parsed_packages(args.packages))
+        conf = settings(args.conf)
+        return cls.checked(args.master, conf, parsed_packages(args.packages, conf))
 
     @classmethod
     def checked(
@@ -83,13 +86,14 @@ class SparkOptions:
         arguments: tuple[str, ...] = (),
         from_files: Mapping[str, str] | None = None,
     ) -> SparkOptions:
-        """Raises `UsageError` for a master that is none."""
+        """`packages` take the place of those that `conf` names. Raises `UsageError` for a master that is none."""
         if not _MASTER.fullmatch(master):
             raise UsageError(
                 f"--master {master} is not a master of Spark",
                 "give local[N], local[*], spark://HOST:PORT, yarn or k8s://HOST:PORT",
             )
-        return cls(master, conf, packages, arguments, from_files or {})
+        kept = {name: value for name, value in conf.items() if not packages or name != _PACKAGES}
+        return cls(master, kept, packages, arguments, from_files or {})
 
     @property
     def are_given(self) -> bool:
@@ -164,13 +168,19 @@ def settings(pairs: Sequence[str]) -> dict[str, str]:
     return dict(map(_setting, pairs))
 
 
-def parsed_packages(given: str) -> tuple[str, ...]:
-    """What ``--packages`` names. Raises `UsageError`."""
-    packages = tuple(p.strip() for p in given.split(",") if p.strip())
+def parsed_packages(given: str, conf: Mapping[str, str]) -> tuple[str, ...]:
+    """What ``--packages`` names. Raises `UsageError`, also if ``--conf`` names others."""
+    packages = _named(given)
+    if packages and _named(conf.get(_PACKAGES, given)) != packages:
+        raise UsageError(f"--packages and --conf {_PACKAGES} disagree", "leave one of them out")
     for one in packages:
         if not _COORDINATES.fullmatch(one):
             raise UsageError(f"--packages: {one} does not name a package", "write group:artifact:version")
     return packages
+
+
+def _named(packages: str) -> tuple[str, ...]:
+    return tuple(p.strip() for p in packages.split(",") if p.strip())
 
 
 def check_memory(place: str, name: str, value: str) -> None:

@@ -61,7 +61,7 @@ def submit_options(args: argparse.Namespace, messages: Messages) -> SparkOptions
     _check_mode(args, chosen, master)
     above = {*conf, *(one.key for one in given), DEPLOY_MODE, MASTER}
     hidden = {name: value for name, (value, _) in from_files.items() if name not in above}
-    return SparkOptions.checked(master, chosen, parsed_packages(args.packages), _arguments(args), hidden)
+    return SparkOptions.checked(master, chosen, parsed_packages(args.packages, conf), _arguments(args), hidden)
 
 
 def _arguments(args: argparse.Namespace) -> tuple[str, ...]:
