@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -9,6 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -334,6 +336,29 @@ def _check_fails(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
         raise KeyError(text)
 
     monkeypatch.setattr("vsc.compiler.driver.check_source", fail)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "/a/b"),
+         "error[VSC906]: /a/b cannot be written: No space left on device\n"
+         " = help: free some space there, then try again\n"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"),
+         "error[VSC906]: a file cannot be written: Disk quota exceeded\n"
+         " = help: free some space there, then try again\n"),
+        (FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp', '/var/tmp', '/']"),
+         "error[VSC907]: no temporary folder can be written: TMPDIR, /tmp and /var/tmp are full, or closed to this "
+         "user\n"
+         " = help: free some space, or set TMPDIR to a folder that can be written\n"),
+    ],
+)  # fmt: skip
+def test_a_full_disk_is_no_bug(
+    error: OSError, message: str, good: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("vsc.compiler.driver.check_source", Mock(side_effect=error))
+    assert main(["check", good]) == 1
+    assert capsys.readouterr().err == message
 
 
 def test_a_bug_ends_with_70_and_hides_its_traceback(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -16,6 +17,7 @@ from vsc.cli import main
 from vsc.cli.checks import Check
 from vsc.cli.doctor_spark import _of_executor
 from vsc.cli.errors import Refused
+from vsc.cli.machine import machine_checks
 from vsc.cli.on_spark import SparkOptions
 from vsc.cli.problems import Problem
 from vsc.runtime.errors import ConfigurationError
@@ -51,7 +53,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
 
     def run(self: SparkOptions, name: str, conf: dict[str, str], work: Callable[..., Any]) -> list[Check]:
         asked.append(dict(conf))
-        raise Refused(Problem("Spark did not start", "see its log", "VSC907"), 1)
+        raise Refused(Problem("Spark did not start", "vsc doctor may find the cause; see its log", "VSC907"), 1)
 
     monkeypatch.setattr(SparkOptions, "run", run)
     monkeypatch.setattr("vsc.cli.doctor.machine_checks", lambda: [Check("Python", "3.11")])
@@ -94,6 +96,7 @@ def test_each_question_is_a_check_of_its_own(
     assert checks["source s"][1].endswith("there is no file or folder 'nowhere' [VSC905]")
     assert checks["source t"][0] == "bad" and f"127.0.0.1:{port}" in checks["source t"][1]
     assert checks["Spark"] == ("bad", "Spark did not start [VSC907]")
+    assert found[-1][-1] == "see its log"
     assert no_spark == [{"spark.ui.enabled": "true"}]
     assert not (folder / "out").exists()
 
@@ -132,10 +135,39 @@ def test_spark_is_not_started_where_it_cannot(
     assert no_spark == []
 
 
+def test_packages_that_are_to_be_fetched(
+    no_spark: list[dict[str, str]], capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    (folder / "s.conf").write_text("spark.jars.packages c:d:1")
+    for given, found in (([], "c:d:1"), (["--packages", "a:b:1"], "a:b:1")):
+        _, checks = report(capsys, "--properties-file", "s.conf", *given)
+        assert ("connector jars", "ok", f"to fetch: {found}", None) in checks
+
+
 @pytest.mark.parametrize("arguments", [["--master", "locl"], ["--deploy-mode", "cluster"], ["--local-dir", " "]])
 def test_wrong_use(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", *arguments]) == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("free", "status", "found"),
+    [(8 << 30, "ok", "{}, 8 GiB free"), (1 << 20, "warning", "{}, 1 MiB free"),
+     (None, "bad",
+      "no temporary folder can be written: TMPDIR, /tmp and /var/tmp are full, or closed to this user [VSC907]")],
+)  # fmt: skip
+def test_a_run_fails_only_without_any_room_for_temporary_files(
+    free: int | None, status: str, found: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gettempdir() -> str:
+        if free is None:
+            raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+        return str(folder)
+
+    monkeypatch.setattr("tempfile.gettempdir", gettempdir)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+    check = next(check for check in machine_checks() if check.name == "temporary folder")
+    assert (check.status, check.found) == (status, found.format(folder))
 
 
 def answer(**changed: Any) -> Answer:

@@ -178,7 +178,10 @@ def test_a_checkpoint_where_nobody_may_write_is_told_without_spark(
     monkeypatch.setattr("vsc.cli.run_checks.os.access", lambda path, mode: path != str(folder))
     assert main(["run", "good.vdsl", "--checkpoint", "a/b", "--var", "in=in"]) == 1
     message = f"error[VSC904]: the checkpoint a/b cannot be written: there is no permission to write to {folder}\n"
-    assert capsys.readouterr().err == message + " = help: give a folder that can\n"
+    assert (
+        capsys.readouterr().err
+        == message + " = help: free some space there, make it writable, or give another folder\n"
+    )
 
 
 def test_a_sink_where_nobody_may_write_is_told_without_spark(
@@ -191,7 +194,7 @@ def test_a_sink_where_nobody_may_write_is_told_without_spark(
     run = ["run", "out.vdsl", "--checkpoint", "other/ck", "--var", "in=in"]
     place = f"error[VSC906]: the sink of 's' (line {text.count(chr(10)) + 2}): 'good.vdsl/out' cannot be written: "
     assert main(run) == 1
-    help = " = help: give a folder that can\n"
+    help = " = help: free some space there, make it writable, or give another folder\n"
     assert capsys.readouterr().err == f"{place}{folder}/good.vdsl is not a folder\n{help}"
     (folder / "good.vdsl").unlink()
     flags = {str(folder): os.ST_RDONLY}
@@ -223,6 +226,58 @@ def test_a_sink_folder_that_is_not_empty_is_told_without_spark(
     monkeypatch.setattr("vsc.runtime.spark.query.launch.launched", Mock(side_effect=CheckpointError("Spark", "starts")))
     assert main(run) == 1
     assert capsys.readouterr().err == "error[VSC904]: Spark\n = help: starts\n"
+
+
+def test_a_source_that_may_not_be_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "in/a.json").write_text("")
+    access = os.access  # root may read everything
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("a.json") and access(path, mode))
+    assert main(["run", "good.vdsl", "--checkpoint", "ck", "--var", "in=in"]) == 1
+    assert capsys.readouterr().err == (
+        "error[VSC905]: source 's' (line 1): there is no permission to read 'in/a.json'\n"
+        " = help: give the user who runs this the right to\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("releases", "status", "words"),
+    [
+        ({"numpy": "1.25.3"}, 2, "error: vsc run cannot run: numpy 1.25.3, but vsc needs 1.26 or newer, below 3.0\n"),
+        ({"rocksdict": "0.3.23", "pandas": "3.0.1"}, 2,
+         "error: vsc run cannot run: pandas 3.0.1, but vsc needs 2.2 or newer, below 3.0; "
+         "rocksdict 0.3.23, but vsc needs 0.3.24 or newer, below 0.4\n"),
+        ({"numpy": None}, 1, "error[VSC905]: source 's' (line 1): there is no file or folder 'nowhere'\n"),
+    ],
+)  # fmt: skip
+def test_a_release_that_vsc_cannot_use_is_refused_and_one_that_is_not_known_is_not(
+    releases: dict[str, str | None], status: int, words: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    from importlib.metadata import PackageNotFoundError, version
+
+    def release(name: str) -> str:
+        found = releases[name] if name in releases else version(name)
+        if found is None:
+            raise PackageNotFoundError(name)
+        return found
+
+    monkeypatch.setattr("vsc.cli.machine.version", release)
+    assert main(["run", "good.vdsl", "--checkpoint", "ck", "--var", "in=nowhere"]) == status
+    assert capsys.readouterr().err.startswith(words)
+    assert main(["doctor"]) == int(status == 2)
+    bad = [line for line in capsys.readouterr().out.splitlines() if line.startswith("BAD")]
+    assert [line.split()[1] for line in bad] == sorted(name for name, one in releases.items() if one)
+
+
+def test_a_java_that_is_not_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    assert main(["run", "good.vdsl", "--checkpoint", "ck", "--var", "in=in"]) == 1
+    assert capsys.readouterr().err == (
+        "error[VSC907]: Spark cannot start: JAVA_HOME is /nowhere, but there is no bin/java in it\n"
+        " = help: correct or unset JAVA_HOME\n"
+    )
 
 
 def test_a_plan_is_known_by_its_text_whatever_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

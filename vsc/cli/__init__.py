@@ -19,7 +19,7 @@ from vsc import __version__
 from vsc.cli.common import print_payload
 from vsc.cli.errors import Refused, UsageError
 from vsc.cli.hidden import cover_values, without_secrets, without_values
-from vsc.cli.problems import Problem, tell
+from vsc.cli.problems import Problem, of_disk, tell
 from vsc.extras import MissingExtra, required
 
 __all__ = ["COMMANDS", "main", "whole_parser"]
@@ -64,7 +64,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         tell("interrupted")
         return 130
     except Exception as error:
-        return _bug(error, arguments)
+        full = of_disk(error) if isinstance(error, OSError) else None
+        if full is None:
+            return _bug(error, arguments)
+        tell(full)
+        return 1
 
 
 def _run(arguments: list[str]) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from vsc.cli.errors import Refused
-from vsc.cli.problems import Problem
+from vsc.cli.problems import Problem, of_disk
 from vsc.extras import MissingExtra
 from vsc.plan.secrets import masked
 from vsc.runtime.errors import VscRuntimeError
@@ -52,6 +52,8 @@ def asked(name: str, work: Callable[[], tuple[str, T]]) -> tuple[Check, T | None
     except MissingExtra as error:
         return Check(name, error.message, error.help), None
     except Exception as error:  # of Spark, Java, a file system: the other checks are worth having
+        if isinstance(error, OSError) and (full := of_disk(error)) is not None:
+            return Check.of(name, full), None
         said = str(error).strip().partition("\n")[0]
         return Check(name, f"{type(error).__name__}: {masked(said)[:300]}", "see docs/running.md"), None
     return Check(name, found), value

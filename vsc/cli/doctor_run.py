@@ -6,7 +6,7 @@ A run ends at the first problem; here each question is a check of its own, as fa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +119,7 @@ class RunChecks:
 
     def _settings(self, plan: Plan | None) -> tuple[str, Mapping[str, str]]:
         settings = self.options.conf if plan is None else self.options.for_plan(plan)
-        fetched = settings.get("spark.jars.packages")
+        fetched = ",".join(filter(None, [*self.options.packages, settings.get("spark.jars.packages")]))
         return f"to fetch: {fetched}" if fetched else "nothing to fetch", settings
 
     def _on_spark(
@@ -133,8 +133,10 @@ class RunChecks:
         def looked(spark: Any) -> list[Check]:
             return list(checks_on_spark(spark, plan, resolved, self.checkpoint, self.local_dir, unusable, fresh))
 
+        from vsc.runtime.spark.query.launch import ASK_DOCTOR
+
         check, found = asked("Spark", lambda: (f"starts on {self.options.master}", self._run(settings, looked)))
-        yield from [check] if found is None else found
+        yield from [replace(check, fix=(check.fix or "").removeprefix(ASK_DOCTOR))] if found is None else found
 
     def _run(self, settings: Mapping[str, str], work: Callable[[Any], list[Check]]) -> list[Check]:
         return self.options.run("vsc doctor", settings, work)

@@ -90,7 +90,8 @@ def _look(
     from vsc.runtime.spark.session.packages import packages_of
 
     shared = () if resolved is None else shared_by(spark, resolved, checkpoint, default_is_local(spark))
-    found = Executors(spark, shared, packages_of(resolved), local_dir).look(servers)
+    functions = () if resolved is None else resolved.functions
+    found = Executors(spark, shared, packages_of(resolved), local_dir, functions).look(servers)
     return f"{counted(len(found), 'executor')}, {counted(spark.sparkContext.defaultParallelism, 'core')}", found
 
 

@@ -16,22 +16,25 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from vsc.cli.checks import Check
-from vsc.extras import install
+from vsc.cli.problems import Problem, of_disk
+from vsc.extras import install, spec_of
 from vsc.plan.words import bytes_text
 
-__all__ = ["LEAST_FREE_BYTES", "java_problem", "machine_checks"]
+__all__ = ["LEAST_FREE_BYTES", "NOT_INSTALLED", "java_problem", "machine_checks", "package_checks"]
 
 _JAVA = (17, 21)
 _PACKAGES = (
-    ("pyspark", (4, 1), (4, 4)),
-    ("pandas", (2, 2), (3, 0)),
-    ("pyarrow", (18, 0), (27, 0)),
-    ("numpy", (1, 26), (3, 0)),
-    ("rocksdict", (0, 3), (0, 4)),
-    ("protobuf", (5, 29), (8, 0)),
-    ("rich", (13, 0), (16, 0)),
-    ("packaging", (23, 0), ()),
+    ("pyspark", "pyspark", (4, 1), (4, 4)),
+    ("pandas", "pandas", (2, 2), (3, 0)),
+    ("pyarrow", "pyarrow", (18, 0), (27, 0)),
+    ("numpy", "numpy", (1, 26), (3, 0)),
+    ("rocksdict", "rocksdict", (0, 3, 24), (0, 4)),
+    ("protobuf", "google.protobuf", (5, 29), (8, 0)),
+    ("rich", "rich", (13, 0), (16, 0)),
+    ("packaging", "packaging", (23, 0), ()),
 )
+"""By name for pip: what is imported, the lowest release, and the first that is too new, if there is one."""
+NOT_INSTALLED = "not installed"
 LEAST_FREE_BYTES = 1 << 30
 """Of a disk on which Spark works."""
 
@@ -40,16 +43,20 @@ def machine_checks() -> Iterator[Check]:
     """All checks, in the order in which a user would fix them."""
     yield _python()
     yield _java()
-    for name, lowest, below in _PACKAGES:
-        yield _package(name, lowest, below)
+    yield from package_checks()
     yield _loopback()
     yield _temporary()
 
 
-def java_problem() -> str | None:
-    """Why Java cannot run Spark here, with what to do; None if it can."""
+def package_checks() -> Iterator[Check]:
+    """The checks of the Python packages that Spark and vsc need here."""
+    return (_package(*one) for one in _PACKAGES)
+
+
+def java_problem() -> Problem | None:
+    """Why Java cannot run Spark here; None if it can."""
     check = _java()
-    return None if check.fix is None else f"{check.found}; {check.fix}"
+    return None if check.fix is None else Problem(f"Spark cannot start: {check.found}", check.fix, "VSC907")
 
 
 def _python() -> Check:
@@ -83,13 +90,15 @@ def _java() -> Check:
     return Check(name, found)
 
 
-def _package(name: str, lowest: tuple[int, ...], below: tuple[int, ...]) -> Check:
+def _package(name: str, module: str, lowest: tuple[int, ...], below: tuple[int, ...]) -> Check:
     wanted = f"{'.'.join(map(str, lowest))} or newer" + (f", below {'.'.join(map(str, below))}" if below else "")
+    if spec_of(module) is None:
+        return Check(name, NOT_INSTALLED, install("spark"))
     try:
         found = version(name)
-    except PackageNotFoundError:
-        return Check(name, "not installed", install("spark"))
-    numbers = tuple(int(n) for n in re.findall(r"\d+", found)[:2])
+    except PackageNotFoundError:  # in a folder on the path, such as that of a Spark
+        return Check(name, "is there, and does not say its release")
+    numbers = tuple(int(n) for n in re.findall(r"\d+", found)[:3])
     if lowest <= numbers and (not below or numbers < below):
         return Check(name, found)
     return Check(name, f"{found}, but vsc needs {wanted}", install("spark"))
@@ -111,13 +120,16 @@ def _loopback() -> Check:
 
 
 def _temporary() -> Check:
-    folder = tempfile.gettempdir()
+    name = "temporary folder"
     try:
+        folder = tempfile.gettempdir()
         with tempfile.NamedTemporaryFile(dir=folder):
             free = shutil.disk_usage(folder).free
     except OSError as error:
-        return Check("temporary folder", f"{folder} cannot be written to: {error}", "set TMPDIR to one that can")
+        problem = of_disk(error) or Problem(f"it cannot be written to: {error}", "set TMPDIR to one that can")
+        return Check.of(name, problem)
     found = f"{folder}, {bytes_text(free)} free"
     if free < LEAST_FREE_BYTES:
-        return Check("temporary folder", found, "free some space, or set TMPDIR or --local-dir to a bigger disk")
-    return Check("temporary folder", found)
+        help = "free some space, or set TMPDIR or --local-dir to a bigger disk"
+        return Check(name, found, help, fails=False)
+    return Check(name, found)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from vsc.cli.errors import Refused, UsageError
 from vsc.cli.problems import Problem
-from vsc.extras import install, spec_of
+from vsc.extras import install
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -39,8 +39,6 @@ _COORDINATES = re.compile(r"[^:\s/]+:[^:\s/]+:[^:\s]+(:[^:\s]+)*")
 _PACKAGES = "spark.jars.packages"
 _MEMORY = re.compile(r"[1-9]\d*([kmgtp]b?|b)?", re.IGNORECASE)
 T = TypeVar("T")
-
-_NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobuf", "rich", "packaging")
 
 
 def add_spark(parser: argparse._ActionsContainer) -> None:
@@ -203,11 +201,17 @@ def _setting(pair: str) -> tuple[str, str]:
 
 
 def need_packages(command: str) -> None:
-    """Raises `Refused` if a Python package that Spark needs is missing."""
-    missing = [name for name in _NEEDED if spec_of(name) is None]
+    """Raises `Refused` if a Python package that Spark needs is missing, or is a release that vsc cannot use."""
+    from vsc.cli.machine import NOT_INSTALLED, package_checks
+
+    wrong = [one for one in package_checks() if one.fix is not None]
+    missing = [one.name for one in wrong if one.found == NOT_INSTALLED]
     if missing:
         names = ", ".join(missing)
         raise Refused(Problem(f"{command} needs {names}, not installed here", install("spark")), 2)
+    if wrong:
+        releases = "; ".join(f"{one.name} {one.found}" for one in wrong)
+        raise Refused(Problem(f"{command} cannot run: {releases}", install("spark")), 2)
 
 
 def check_java() -> None:
@@ -216,7 +220,7 @@ def check_java() -> None:
 
     problem = java_problem()
     if problem is not None:
-        raise Refused(Problem(f"Spark cannot start: {problem}"), 1)
+        raise Refused(problem, 1)
 
 
 def refusal(error: VscRuntimeError, status: int | None = None) -> Refused:

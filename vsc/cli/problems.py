@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,12 @@ if TYPE_CHECKING:
     from vsc.compiler.source import SourceFile
     from vsc.runtime.errors import VscRuntimeError
 
-__all__ = ["Problem", "discard", "tell", "tell_findings", "use_color"]
+__all__ = ["Problem", "discard", "of_disk", "tell", "tell_findings", "use_color"]
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_TEMPORARY = "No usable temporary directory"
+"""How Python begins to say that it can write to none of the temporary folders that it knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,20 @@ class Problem:
         from vsc.compiler.diagnostics.render import render_problem
 
         return render_problem(self.severity, self.code, self.message, self.help, use_color(sys.stderr))
+
+
+def of_disk(error: OSError) -> Problem | None:
+    """The problem that an error of this machine's disks reports: one that is full. None for any other error."""
+    if _NO_TEMPORARY in str(error):
+        return Problem(
+            "no temporary folder can be written: TMPDIR, /tmp and /var/tmp are full, or closed to this user",
+            "free some space, or set TMPDIR to a folder that can be written",
+            "VSC907",
+        )
+    if error.errno not in _FULL:
+        return None
+    file = "a file" if error.filename is None else error.filename
+    return Problem(f"{file} cannot be written: {error.strerror}", "free some space there, then try again", "VSC906")
 
 
 def tell(text: object) -> None:

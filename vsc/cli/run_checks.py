@@ -62,11 +62,11 @@ def check_local_dir(path: str | None, master: str) -> None:
         raise UsageError("--local-dir has no name", "give a folder that can be written")
     if os.path.exists(path) and not os.path.isdir(path):
         raise UsageError(f"--local-dir {path} is not a folder", "give one that can be written")
-    from vsc.runtime.spark.base.folders import unwritable
+    from vsc.runtime.spark.base.folders import NO_ROOM_HELP, unwritable
 
     problem = unwritable(path) if master.startswith("local") else None
     if problem is not None:
-        raise UsageError(f"--local-dir {path} cannot be written: {problem}", "give a folder that can")
+        raise UsageError(f"--local-dir {path} cannot be written: {problem}", NO_ROOM_HELP)
 
 
 def check_checkpoint(
@@ -79,7 +79,7 @@ def check_checkpoint(
     """
     from vsc.runtime.errors import CheckpointError
     from vsc.runtime.spark.base.checksummed import LocalFiles, check_epoch
-    from vsc.runtime.spark.base.folders import unwritable
+    from vsc.runtime.spark.base.folders import NO_ROOM_HELP, unwritable
     from vsc.runtime.spark.base.paths import is_local, local_path
     from vsc.runtime.spark.checkpoint.checkpoint import checked_identity
     from vsc.runtime.spark.checkpoint.claim import check_unclaimed
@@ -94,7 +94,7 @@ def check_checkpoint(
         raise CheckpointError(f"the checkpoint {path} is a file", "give the path of a folder; it need not exist")
     problem = unwritable(folder)
     if problem is not None:
-        raise CheckpointError(f"the checkpoint {path} cannot be written: {problem}", "give a folder that can")
+        raise CheckpointError(f"the checkpoint {path} cannot be written: {problem}", NO_ROOM_HELP)
     check_unclaimed(folder)
     files = LocalFiles(folder)
     identity, _ = checked_identity(files, path, plan, partitions, file)

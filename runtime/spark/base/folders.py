@@ -9,11 +9,22 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["data_files", "free_bytes", "is_hidden", "missing", "remove_empty", "spark_local", "unwritable"]
+__all__ = [
+    "NO_ROOM_HELP", "data_files", "free_bytes", "is_hidden", "may_read", "missing", "remove_empty", "spark_local",
+    "unreadable", "unwritable",
+]  # fmt: skip
+
+NO_ROOM_HELP = "free some space there, make it writable, or give another folder"
+_LEAST = 64 << 10
+"""How many bytes have to fit into a folder that is written to: fewer than any run writes."""
+
+_SAMPLE = 20
+"""How many names of a folder are looked at."""
 
 
 def unwritable(path: str) -> str | None:
-    """Why the folder cannot be created or written to; None if it can. Makes a folder to see it, and removes it."""
+    """Why the folder cannot be created or written to; None if it can. Makes a folder with a file in it to see it, and
+    removes both."""
     place = _there(path)
     if not os.path.isdir(place):
         return f"{place} is not a folder"
@@ -22,10 +33,31 @@ def unwritable(path: str) -> str | None:
     if not os.access(place, os.W_OK | os.X_OK):
         return f"there is no permission to write to {place}"
     try:
-        os.rmdir(tempfile.mkdtemp(prefix=".vsc-", dir=place))
+        made = tempfile.mkdtemp(prefix=".vsc-", dir=place)
     except OSError as error:
         return f"no folder can be made in {place}: {error.strerror}"
+    try:
+        Path(made, "file").write_bytes(bytes(_LEAST))
+    except OSError as error:
+        return f"no file of {_LEAST >> 10} KiB can be written to {place}: {error.strerror}"
+    finally:
+        shutil.rmtree(made)
     return None
+
+
+def unreadable(path: str) -> str | None:
+    """What this process may not read: the path itself, or one of the last names in the folder; None if there is none.
+    What is not there counts for nothing."""
+    if not may_read(path):
+        return path
+    names = sorted(os.listdir(path))[-_SAMPLE:] if os.path.isdir(path) else []
+    inside = (os.path.join(path, name) for name in names if not is_hidden(name))
+    return next((place for place in inside if not may_read(place)), None)
+
+
+def may_read(path: str) -> bool:
+    """Whether this process may read a file, or see what is in a folder, if it is there."""
+    return os.access(path, os.R_OK | os.X_OK if os.path.isdir(path) else os.R_OK) or not os.path.exists(path)
 
 
 def is_hidden(path: str) -> bool:

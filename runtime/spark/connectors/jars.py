@@ -17,7 +17,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.errors import LakeReleaseError, MissingJarsError
+from vsc.runtime.errors import LakeReleaseError, MissingJarsError, StartError
 from vsc.runtime.spark.base.releases import minor_release
 
 __all__ = [
@@ -166,10 +166,24 @@ def check_session(lake: Package, spark: SparkSession, place: str) -> None:
         raise lake.missing("its jars are not on the class path")
 
 
-def unfetched(packages: str, reason: str) -> MissingJarsError | None:
+def unfetched(packages: str, reason: str) -> MissingJarsError | StartError | None:
     """The error for a Spark that did not start, for that `reason`, since it could not fetch one of its `packages`."""
+    if _UNFETCHED.search(reason) is None:
+        return None
     lacking = [package for package in _ALL if package.jar in packages]
-    if not lacking or _UNFETCHED.search(reason) is None:
+    others = [one for one in packages.split(",") if ":" in one and not any(package.jar in one for package in lacking)]
+    own = next((one for one in others if _artifact(one) in reason), None)
+    if own is not None:
+        return StartError(
+            f"Spark cannot fetch the package {own}: {reason}",
+            "correct its name, name a repository that has it (--repositories), or give its files (--jars)",
+        )
+    if not lacking:
         return None
     named = [package for package in lacking if package.jar in reason]
     return (named or lacking)[0].missing(reason)
+
+
+def _artifact(package: str) -> str:
+    """A package as Ivy writes it: ``group#artifact;``."""
+    return f"{'#'.join(package.strip().split(':')[:2])};"

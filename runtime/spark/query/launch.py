@@ -31,18 +31,22 @@ from vsc.runtime.spark.session.session import OWN_SETTINGS, is_here, local_jvm, 
 from vsc.runtime.spark.session.ship import ship
 from vsc.runtime.spark.session.standalone import check_answers, registering
 
-__all__ = ["launched", "local_session", "new_log"]
+__all__ = ["ASK_DOCTOR", "launched", "local_session", "new_log"]
 
 _THROWN = re.compile(
     r"^(?:: |Caused by: |Exception in thread \S+ )?[\w.$]+\.\w*(?:Exception|Error): (\S.*)", re.MULTILINE
 )
 """An exception's message where Java prints it."""
 _SAID = re.compile(
-    r"^(?:.* has been killed\. Reason: (.+)|(Invalid .* heap size: .+|Unrecognized (?:VM )?option.+))$", re.MULTILINE
+    r"^(?:.* has been killed\. Reason: (.+)|(Invalid .* heap size: .+|Unrecognized (?:VM )?option.+)"
+    r"|ExitCodeException exitCode=\d+:\s*(\S.*))$",
+    re.MULTILINE,
 )
-"""What a cluster's client and the JVM itself print before they give up; the exceptions that follow say less."""
+"""What a cluster's client, the JVM itself and a program like `tar` print before they give up; the exceptions that
+follow say less."""
 
 
+ASK_DOCTOR = "vsc doctor may find the cause; "
 _LOCAL = "local[*]"
 _PACKAGES = "spark.jars.packages"
 _PYTHON = "spark.pyspark.python"
@@ -141,7 +145,7 @@ def _not_started(master: str, settings: Mapping[str, str], log: Path, error: Bas
         return missing
     return StartError(
         f"Spark did not start on {master}: {reason}",
-        f"vsc doctor may find the cause; Spark's log is {log}",
+        f"{ASK_DOCTOR}Spark's log is {log}",
     )
 
 

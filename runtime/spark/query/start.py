@@ -210,7 +210,7 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
         opened.check_same()
         ship(spark)
         shared = shared_by(spark, what.resolved, opened.files.root, default_is_local(spark))
-        executors = Executors(spark, shared, packages_of(plan), job.local_folder)
+        executors = Executors(spark, shared, packages_of(plan), job.local_folder, plan.functions)
         executors.check()
         if opened.fresh and back_to is not None:
             raise CheckpointError(

@@ -24,6 +24,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from vsc.plan.parts import OwnFunction
 from vsc.plan.words import counted
 from vsc.runtime.errors import VscRuntimeError
 from vsc.runtime.spark.base.folders import missing, remove_empty
@@ -51,10 +52,16 @@ class Executors:
     """The executors of a session, and what they have to share with the driver: see the module."""
 
     def __init__(
-        self, spark: SparkSession, shared: Sequence[Shared], packages: Sequence[str], local_dir: str | None = None
+        self,
+        spark: SparkSession,
+        shared: Sequence[Shared],
+        packages: Sequence[str],
+        local_dir: str | None = None,
+        functions: Sequence[OwnFunction] = (),
     ) -> None:
         self._spark, self._shared, self._local_dir = spark, shared, local_dir
         self._packages = asked_of(packages)
+        self._modules = tuple(dict.fromkeys(function.module for function in functions))
         self._known: frozenset[str] = frozenset()
         """Those that have been asked."""
         self._warned: set[str] = set()
@@ -96,7 +103,7 @@ class Executors:
         written = [one for one in self._shared if not one.read]
         packages = tuple((name, module_of(name)) for name in self._packages)
         folders = tuple(one.path for one in written)
-        asked = Asked(token, folders, self._files(), packages, self._local_dir, servers)
+        asked = Asked(token, folders, self._files(), packages, self._local_dir, servers, self._modules)
         try:
             for one in written:
                 write(token_file(one.path, token, "driver"))

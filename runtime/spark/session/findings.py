@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from packaging.requirements import Requirement
 
 from vsc.plan.words import bytes_text, counted
-from vsc.runtime.errors import ConfigurationError, SourceError, StateError, VscRuntimeError
+from vsc.runtime.errors import ConfigurationError, FunctionError, SourceError, StateError, VscRuntimeError
 from vsc.runtime.spark.base.releases import minor_release
 from vsc.runtime.spark.session.on_executor import Answer, Asked, appears, token_file
 
@@ -50,7 +50,8 @@ def findings(
     asked: Asked, shared: Sequence[Shared], packages: Mapping[str, Requirement], spark: str, answer: Answer
 ) -> Iterator[VscRuntimeError]:
     """What is wrong with what an executor has answered. `spark` is the driver's release."""
-    yield from filter(None, (_other_spark(spark, answer), _lacking(packages, answer), _no_local_folder(answer)))
+    of_itself = (_other_spark(spark, answer), _lacking(packages, answer), _no_module(answer), _no_local_folder(answer))
+    yield from filter(None, of_itself)
     yield from _not_written(asked, [one for one in shared if not one.read], answer)
     yield from filter(None, [_not_read(asked, [one for one in shared if one.read], answer)])
 
@@ -80,12 +81,21 @@ def _lacking(packages: Mapping[str, Requirement], answer: Answer) -> Configurati
     )
 
 
+def _no_module(answer: Answer) -> FunctionError | None:
+    if not answer.lacking:
+        return None
+    return FunctionError(
+        f"the Python of {answer.name} does not have {', '.join(answer.lacking)}, of the topology's functions",
+        "send what they are in with --py-files, or install it there",
+    )
+
+
 def _no_local_folder(answer: Answer) -> StateError | None:
     if answer.local is None:
         return None
     return StateError(
         f"{answer.name} cannot keep state on its disk: {answer.local}",
-        "give --local-dir a folder that executors can make and write",
+        "free some space there, or give --local-dir a folder that executors can make and write",
     )
 
 
@@ -105,7 +115,8 @@ def _not_read(asked: Asked, read: Sequence[Shared], answer: Answer) -> SourceErr
         return None
     place = next(one for one in read if _holds(one.path, gone))
     return SourceError(
-        f"{place.what} ({place.path}) is not shared: {answer.name} does not have {gone} as the driver has it",
+        f"{place.what} ({place.path}) is not shared: {answer.name} does not have {gone} as the driver has it, or may "
+        "not read it",
         _SHARED_HELP,
     )
 

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from vsc.runtime.spark.base.folders import free_bytes, spark_local, unwritable
+from vsc.runtime.spark.base.folders import free_bytes, may_read, spark_local, unwritable
 from vsc.runtime.spark.base.memory import free_memory
 from vsc.runtime.spark.base.servers import Servers, unreached
 
@@ -30,7 +30,8 @@ class Asked(NamedTuple):
     """`token` is in the names of the files that are written; `folders` are those in which the driver has written one,
     `files` those of sources, with their sizes. `packages`: by name for pip, what is imported. A task takes `hold`
     seconds at least, so that others run elsewhere. `local`: where state is to be kept; None: in Spark's own folders.
-    `servers`: for each system its hosts and ports, of which one has to take a connection.
+    `servers`: for each system its hosts and ports, of which one has to take a connection. `modules`: those of the
+    user's functions.
     `forget`: what was written is removed, and nothing else is done.
     """
 
@@ -40,6 +41,7 @@ class Asked(NamedTuple):
     packages: tuple[tuple[str, str], ...]
     local: str | None = None
     servers: tuple[Servers, ...] = ()
+    modules: tuple[str, ...] = ()
     hold: float = 0.0
     forget: bool = False
 
@@ -47,12 +49,12 @@ class Asked(NamedTuple):
 class Answer(NamedTuple):
     """What an executor finds. `host` and `folder`, Spark's own, tell it from others; `own` stands for both in names.
 
-    `folders`: for each one what is wrong there, or None; `files`: which are not there with their size; `versions`: of
-    each package, None if it is missing, an empty text if it does not say; `local`: why state cannot be kept there, or
-    None; `free`: the bytes that are free there; `servers`: why no host of a system takes a connection, or None. `clock`
-    is its time, and `ahead`, which the driver adds, by how many seconds at least that is ahead of the driver's.
-    `memory`: the bytes that are free for processes there, None if the system does not say; `cores`, which the driver
-    adds: how many it has.
+    `folders`: for each one what is wrong there, or None; `files`: which are not there with their size, or may not be
+    read; `versions`: of each package, None if it is missing, an empty text if it does not say; `local`: why state
+    cannot be kept there, or None; `free`: the bytes that are free there; `servers`: why no host of a system takes
+    a connection, or None. `clock` is its time, and `ahead`, which the driver adds, by how many seconds at least that is
+    ahead of the driver's. `memory`: the bytes that are free for processes there, None if the system does not say;
+    `cores`, which the driver adds: how many it has. `lacking`: the modules that are not there.
     """
 
     host: str
@@ -70,6 +72,7 @@ class Answer(NamedTuple):
     ahead: float = 0.0
     memory: int | None = None
     cores: int = 1
+    lacking: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -117,9 +120,10 @@ def look(asked: Asked, _: Iterator[int]) -> Iterator[Answer]:
     state = asked.local or str(spark_local())
     local = unwritable(state)
     free = 0 if local else free_bytes(state)
+    lacking = tuple(module for module in asked.modules if find_spec(module.partition(".")[0]) is None)
     yield Answer(
         host, folder, own, sys.executable, found, files, versions, pyspark.__version__, local, free, servers,
-        time.time(), memory=free_memory(),
+        time.time(), memory=free_memory(), lacking=lacking,
     )  # fmt: skip
 
 
@@ -142,7 +146,7 @@ def _forget(path: str) -> None:
 
 def _size(path: str) -> int | None:
     try:
-        return os.path.getsize(path)
+        return os.path.getsize(path) if may_read(path) else None
     except OSError:
         return None
 

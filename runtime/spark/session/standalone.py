@@ -1,8 +1,8 @@
 """Says within seconds that a master does not answer, has nothing to run executors on, or has forgotten a run.
 
-Spark itself tries for a minute and a half, or waits for ever. A standalone master shows on its page what its workers
-have free. Where nothing says whether executors are still to come (YARN and Kubernetes start machines for them), there
-is a warning, and Spark waits on.
+Spark itself tries for a minute and a half, or waits for ever, also while executors end as they start. A standalone
+master shows on its page what its workers have free, and which executors have ended. Where nothing says whether
+executors are still to come (YARN and Kubernetes start machines for them), there is a warning, and Spark waits on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import logging
 import socket
 import threading
 import time
-import urllib.request
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -26,6 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.words import counted
 from vsc.runtime.errors import StartError
+from vsc.runtime.spark.session.ended import ended_as_they_started, text_of
 
 __all__ = ["check_answers", "looking_for_slots", "no_room", "registering", "watch_master"]
 
@@ -110,20 +110,24 @@ def _addresses(master: str) -> Iterator[tuple[str, int]]:
 
 @contextlib.contextmanager
 def looking_for_slots(spark: SparkSession, started: Callable[[], bool]) -> Iterator[None]:
-    """A context that runs a job; `started` says whether there is an executor. StartError if there will be none."""
+    """A context that runs a job; `started` says whether there is an executor. StartError if there will be none, or none
+    that a task fits into: an executor that comes or goes may have no room at one look, but not at two."""
     context, tag = spark.sparkContext, f"vsc-{uuid.uuid4().hex}"
     found: list[StartError] = []
     over = threading.Event()
 
     def watch() -> None:
-        warned = False
-        while not over.wait(_PATIENCE) and not started():
-            problem = _no_room(spark)
+        warned, narrow = False, 0
+        while not over.wait(_PATIENCE):
+            there = started()
+            too_narrow = _too_narrow(spark) if there else None
+            narrow = narrow + 1 if too_narrow is not None else 0
+            problem = (too_narrow if narrow > 1 else None) if there else _no_room(spark)
             if problem is not None:
                 found.append(problem)
                 context.cancelJobsWithTag(tag)
                 return
-            if not warned:
+            if not there and not warned:
                 warned = True
                 _log.warning("there is no executor yet, %.0f seconds after the first was asked for", _PATIENCE)
 
@@ -155,8 +159,8 @@ def watch_master(spark: SparkSession, query: StreamingQuery, failed: Callable[[S
     def watch() -> None:
         missed = 0
         while not _ended(query, _LOOK_RUNNING):
-            state = _in_charge(spark)
-            missed = 0 if state is None or _known(state, application) else missed + 1
+            found = _in_charge(spark)
+            missed = 0 if found is None or _known(found[1], application) else missed + 1
             if missed > 1:
                 failed(forgotten)
                 context.cancelJobGroup(str(query.runId))
@@ -173,27 +177,56 @@ def _ended(query: StreamingQuery, seconds: float) -> bool:
         return True
 
 
+def _too_narrow(spark: SparkSession) -> StartError | None:
+    """That no executor that there is has room for a task; None if one has, or Spark does not say."""
+    context: Any = spark.sparkContext._jsc.sc()
+    try:
+        if int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile())):
+            return None
+    except (Py4JError, OSError):
+        _log.debug("Spark does not say how many tasks its executors can run", exc_info=True)
+        return None
+    cores = counted(int(spark.sparkContext.getConf().get("spark.task.cpus") or 1), "core")
+    return StartError(
+        f"no executor of {spark.sparkContext.master} has room for a task, which takes {cores} (spark.task.cpus)",
+        "set spark.task.cpus to 1, or give executors more cores (--executor-cores); the same for spark.task.resource",
+    )
+
+
 def _no_room(spark: SparkSession) -> StartError | None:
     """Why a standalone master has no executor for this application; None if it has, or does not say."""
-    context, state = spark.sparkContext, _in_charge(spark)
-    if state is None:
+    context, found = spark.sparkContext, _in_charge(spark)
+    if found is None:
         return None
+    page, state = found
     cores = int(context.getConf().get("spark.executor.cores") or 1)
-    return no_room(context.master or "", state, context.applicationId, cores)
+    return no_room(context.master or "", state, context.applicationId, cores) or _ended_ones(spark, page)
 
 
-def _in_charge(spark: SparkSession) -> Mapping[str, Any] | None:
-    """What the page of the standalone master in charge shows; None where there is none, or none answers."""
+def _ended_ones(spark: SparkSession, page: str) -> StartError | None:
+    """That executors end as they start; None if they do not, or no page says so."""
+    context = spark.sparkContext
+    driver = ":".join(str(context.getConf().get(f"spark.driver.{part}")) for part in ("host", "port"))
+    try:
+        return ended_as_they_started(page, context.applicationId, driver, text_of)
+    except OSError:
+        _log.debug("the page of the application at %s cannot be read", page, exc_info=True)
+        return None
+
+
+def _in_charge(spark: SparkSession) -> tuple[str, Mapping[str, Any]] | None:
+    """The address of the page of the standalone master in charge, and what it shows; None where there is none, or none
+    answers."""
     master = spark.sparkContext.master or ""
     for host, port in _addresses(master) if master.startswith(_STANDALONE) else ():
         try:
-            with urllib.request.urlopen(f"{_page(spark, host, port)}/json/", timeout=_PATIENCE) as answer:
-                state: Mapping[str, Any] = json.load(answer)
+            page = _page(spark, host, port)
+            state: Mapping[str, Any] = json.loads(text_of(f"{page}/json/"))
         except (Py4JError, OSError, ValueError):
             _log.debug("the page of the master at %s:%s cannot be read", host, port, exc_info=True)
         else:
             if state["status"] == "ALIVE":
-                return state
+                return page, state
     return None
 
 

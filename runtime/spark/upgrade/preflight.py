@@ -17,7 +17,7 @@ from vsc.plan import Plan
 from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.expressions import check_allowed
 from vsc.runtime.spark.base.checksummed import LocalFiles, ReadableFiles, epochs_in
-from vsc.runtime.spark.base.folders import unwritable
+from vsc.runtime.spark.base.folders import NO_ROOM_HELP, unwritable
 from vsc.runtime.spark.base.hadoop import Files, default_is_local
 from vsc.runtime.spark.base.paths import is_local, local_path
 from vsc.runtime.spark.checkpoint.claim import check_unclaimed
@@ -158,7 +158,7 @@ def _check_writable(path: str) -> None:
     if os.path.exists(folder) and not os.path.isdir(folder):
         problem = "it is a file"
     if problem is not None:
-        raise CheckpointError(f"the checkpoint {path} cannot be written: {problem}", "give a folder that can")
+        raise CheckpointError(f"the checkpoint {path} cannot be written: {problem}", NO_ROOM_HELP)
 
 
 def _check_apart(old: str, new: str) -> None:

@@ -26,7 +26,7 @@ from vsc.plan.types import BINARY, STRING, TIMESTAMP
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.operators.source.partition_folders import NO_VALUE
 from vsc.runtime.spark.base.ddl import quoted
-from vsc.runtime.spark.base.folders import data_files, unwritable
+from vsc.runtime.spark.base.folders import NO_ROOM_HELP, data_files, unreadable, unwritable
 from vsc.runtime.spark.base.hadoop import Files, file_errors_as, first_line
 from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.base.paths import is_local, local_path
@@ -84,15 +84,15 @@ class FilesConnector(Connector):
     digests = True
 
     def check_source(self, node: Node, options: Options, default_local: bool) -> None:
-        """Refuses unknown formats and options, and a local path at which there is nothing."""
+        """Refuses unknown formats and options, and a local path at which there is nothing, or that may not be read."""
         form = options.text("format")
         if form not in _FORMATS:
             raise SourceError(
                 f"{options.place} has format {form!r}, which this version of vsc cannot read", _FORMATS_HELP
             )
         path = options.text("path")
-        if is_local(path, default_local) and not glob.glob(local_path(path)) and not os.path.exists(local_path(path)):
-            raise _missing(options, path)
+        if is_local(path, default_local):
+            _check_readable(options, path)
         if options.get("missing_columns") not in (None, "error", "null"):
             raise SourceError(
                 f"{options.place}: missing_columns is 'error' or 'null', not {options.get('missing_columns')!r}"
@@ -164,7 +164,7 @@ class FilesConnector(Connector):
         if not is_local(path, default_local):
             return
         if (problem := unwritable(local_path(path))) is not None:
-            raise SinkError(f"{options.place}: {path!r} cannot be written: {problem}", "give a folder that can")
+            raise SinkError(f"{options.place}: {path!r} cannot be written: {problem}", NO_ROOM_HELP)
         there = data_files(local_path(path)) if fresh and not options.flag("append") else iter(())
         if (name := next(there, None)) is not None:
             raise foreign(options.place, path, name)
@@ -180,6 +180,18 @@ class FilesConnector(Connector):
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink."""
         return _FilesSink(spark, sink, node, checkpoint)
+
+
+def _check_readable(options: Options, path: str) -> None:
+    local = local_path(path)
+    found = [local] if os.path.exists(local) else glob.glob(local)
+    if not found:
+        raise _missing(options, path)
+    closed = next(filter(None, map(unreadable, found)), None)
+    if closed is not None:
+        raise SourceError(
+            f"{options.place}: there is no permission to read {closed!r}", "give the user who runs this the right to"
+        )
 
 
 def _missing(options: Options, path: str) -> SourceError:

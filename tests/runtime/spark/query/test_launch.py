@@ -32,6 +32,11 @@ STACK = "org.apache.spark.SparkException: {}\n\tat org.apache.spark.SparkContext
         ("[GONE] no port", 'Exception in thread "main" ' + STACK.format("set HADOOP_CONF_DIR"), "set HADOOP_CONF_DIR"),
         ("[GONE] no port", "Invalid maximum heap size: -Xmx1x\nError: Could not", "Invalid maximum heap size: -Xmx1x"),
         (
+            "An error occurred while calling None.X.",
+            "ERROR SparkContext: Error.\nExitCodeException exitCode=2: \ngzip: not in gzip format\ntar: Exiting\n",
+            "gzip: not in gzip format",
+        ),
+        (
             "stopped\n: " + STACK.format("Cannot call methods on a stopped SparkContext."),
             STACK.format("thrown in awaitResult") + "ERROR Backend: Application has been killed. Reason: No master.\n",
             "No master.",

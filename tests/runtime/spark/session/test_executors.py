@@ -13,7 +13,16 @@ import pyspark
 import pytest
 from pyspark import SparkFiles
 
-from vsc.runtime.errors import CheckpointError, ConfigurationError, SinkError, SourceError, VscRuntimeError
+from vsc.plan.parts import OwnFunction
+from vsc.plan.types import INT
+from vsc.runtime.errors import (
+    CheckpointError,
+    ConfigurationError,
+    FunctionError,
+    SinkError,
+    SourceError,
+    VscRuntimeError,
+)
 from vsc.runtime.spark.session.executors import Executors
 from vsc.runtime.spark.session.findings import Shared, not_run
 from vsc.runtime.spark.session.on_executor import Answer, Asked, look, token_file
@@ -26,9 +35,9 @@ CONTEXT = SimpleNamespace(master="spark://there:7077", defaultParallelism=4)
 class Cluster(Executors):
     """Executors by name: what each answers, given what is asked."""
 
-    def __init__(self, shared: Sequence[Shared], answers: Any) -> None:
+    def __init__(self, shared: Sequence[Shared], answers: Any, functions: Sequence[OwnFunction] = ()) -> None:
         spark: Any = SimpleNamespace(version="4.1.4", sparkContext=CONTEXT)
-        super().__init__(spark, shared, PACKAGES)
+        super().__init__(spark, shared, PACKAGES, functions=functions)
         self.answers, self.asked = answers, 0
 
     def _there(self) -> frozenset[str]:
@@ -141,6 +150,24 @@ def test_packages_that_executors_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def test_modules_of_functions_that_executors_lack() -> None:
+    error = refusal([], a=answering("a", lacking=("scoring",)))
+    assert isinstance(error, FunctionError)
+    assert str(error) == (
+        "[VSC925] the Python of the executor on a (/spark) does not have scoring, of the topology's functions\n"
+        "  help: send what they are in with --py-files, or install it there"
+    )
+    asked: list[Asked] = []
+
+    def answer(question: Asked) -> Answer:
+        asked.append(question)
+        return answering("a")(question)  # type: ignore[no-any-return]
+
+    functions = [OwnFunction("f", (), INT, reference) for reference in ("m:f", "n.o:g", "m:h")]
+    Cluster([], {"a": answer}, functions).check()
+    assert asked[0].modules == ("m", "n.o")
+
+
 def test_a_file_that_the_driver_itself_no_longer_has_is_not_missed(tmp_path: Path) -> None:
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text("{}")
@@ -225,13 +252,18 @@ def test_a_task_looks_at_folders_files_and_packages(tmp_path: Path, monkeypatch:
     Path(token_file(str(seen), "t", "driver")).touch()
     file.write_text("four")
     packages = (("pyarrow", "pyarrow"), ("none", "none.such"), ("none", "nonesuch"), ("unnamed", "json"))
-    asked = Asked("t", (str(seen), str(unseen)), ((str(file), 4), (str(file), 5), ("/none", 1)), packages, None)
+    files = ((str(file), 4), (str(file), 5), ("/none", 1))
+    asked = Asked("t", (str(seen), str(unseen)), files, packages, modules=("json.none", "nonesuch.a"))
     (answer,) = look(asked, iter(()))
     assert answer.folder == "/spark/0" and answer.name == f"the executor on {answer.host} (/spark/0)"
     assert answer.folders == (None, "does not see what the driver writes there")
     assert answer.files == (str(file), "/none")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "access", lambda path, mode: False)
+        (closed,) = look(asked, iter(()))
+    assert closed.files == (str(file), str(file), "/none")
     assert answer.spark == pyspark.__version__ and answer.local is None and abs(answer.clock - time.time()) < 60
-    assert answer.memory == 7 << 20
+    assert answer.memory == 7 << 20 and answer.lacking == ("nonesuch.a",)
     (answer,) = look(asked._replace(local=str(file)), iter(()))
     assert answer.local == f"{file} is not a folder"
     assert answer.versions[0] and answer.versions[1:] == (None, None, "")

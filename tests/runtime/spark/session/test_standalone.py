@@ -17,6 +17,7 @@ from vsc.runtime.spark.session.standalone import check_answers, looking_for_slot
 
 MASTER = "spark://m:7077"
 WORKER = {"state": "ALIVE", "cores": 4, "coresfree": 4, "memory": 8192, "memoryfree": 8192}
+RUNS = {"state": "RUNNING", "cores": 2}
 APP = {"id": "app-1", "name": "vsc t", "state": "WAITING", "cores": 0, "memoryperexecutor": 1024}
 
 
@@ -141,9 +142,45 @@ def test_a_job_for_which_there_is_no_executor_is_cancelled(
     assert found.value.message == "no room" and context.tags == []
     assert [record.message.partition(",")[0] for record in caplog.records] == ["there is no executor yet"]
     answers.append(StartError("never asked"))
+    monkeypatch.setattr(standalone, "_too_narrow", lambda spark: None)
     with looking_for_slots(spark, lambda: True):
         threading.Event().wait(0.2)
     assert len(answers) == 1
+
+
+def test_a_job_whose_executors_end_as_they_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = Context()
+    context.master, context.applicationId = MASTER, "app-1"
+    context.getConf = lambda: {"spark.driver.host": "here", "spark.driver.port": "4040"}
+    monkeypatch.setattr(
+        standalone, "_in_charge", lambda spark: ("http://m", {"activeapps": [APP | RUNS], "workers": []})
+    )
+    pages = {"http://m/app/?appId=app-1": "<tr><td>EXITED</td></tr>"}
+    monkeypatch.setattr(standalone, "text_of", pages.__getitem__)
+    with refused() as found, looking_for_slots(cast(Any, SimpleNamespace(sparkContext=context)), lambda: False):
+        assert not context.cancelled.wait(0.3)
+        pages["http://m/app/?appId=app-1"] *= 2
+        assert context.cancelled.wait(20)
+        fail(RuntimeError("cancelled"))
+    assert found.value.message == "2 executors ended as they started: its worker does not say why"
+
+
+def test_executors_into_which_no_task_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One look counts for nothing: an executor may be on its way."""
+    looks, context = [0, 1, 0, 0], Context()
+    jvm = SimpleNamespace(
+        resourceProfileManager=lambda: SimpleNamespace(defaultResourceProfile=lambda: "default"),
+        maxNumConcurrentTasks=lambda profile: looks.pop(0),
+    )
+    context.master, context.getConf = MASTER, lambda: {"spark.task.cpus": "2"}
+    context._jsc = SimpleNamespace(sc=lambda: jvm)
+    with refused() as found, looking_for_slots(cast(Any, SimpleNamespace(sparkContext=context)), lambda: True):
+        assert context.cancelled.wait(20)
+        fail(RuntimeError("cancelled"))
+    assert looks == []
+    assert found.value.message == (
+        "no executor of spark://m:7077 has room for a task, which takes 2 cores (spark.task.cpus)"
+    )
 
 
 class Query(SimpleNamespace):
@@ -167,10 +204,11 @@ def watched(monkeypatch: pytest.MonkeyPatch, states: list[dict[str, Any] | None]
         assert group == query.runId and failures
         query.over.set()
 
-    def state(spark: object) -> dict[str, Any] | None:
+    def state(spark: object) -> tuple[str, dict[str, Any]] | None:
         if len(states) == 1:
             query.over.set()
-        return states.pop(0) if states else None
+        state = states.pop(0) if states else None
+        return None if state is None else ("http://m:8080", state)
 
     monkeypatch.setattr(standalone, "_LOOK_RUNNING", 0.01)
     monkeypatch.setattr(standalone, "_in_charge", state)

@@ -8,7 +8,7 @@ from pyspark.sql import types as spark
 from tests.runtime.spark.support import compiled
 from vsc.plan.parts import Connector
 from vsc.plan.types import BIGINT, STRING, TIMESTAMP, ArrayType, DataType, DecimalType, MapType, ScalarType
-from vsc.runtime.errors import LakeReleaseError, LakeTableError
+from vsc.runtime.errors import LakeReleaseError, LakeTableError, StartError
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.delta.connector import DeltaTable
 from vsc.runtime.spark.connectors.jars import (
@@ -62,6 +62,12 @@ def test_a_session_is_set_up_for_what_the_topology_uses(monkeypatch: pytest.Monk
     assert error is not None and error.message.startswith("Spark has no Iceberg: unresolved dependency")
     assert str(iceberg) in str(error.help)
     assert unfetched("a:b:1", "not found") is None
+    assert unfetched("", "a#b; not found") is None
+    reason = "[unresolved dependency: a#b;1: not found]"
+    own = unfetched(f"{delta},a:b:1", reason)
+    assert isinstance(own, StartError) and own.message == f"Spark cannot fetch the package a:b:1: {reason}"
+    theirs = unfetched(f"{delta},a:b:1", reason.replace("a#b;", "a#bb;"))
+    assert theirs is not None and theirs.message.startswith("Spark has no Delta Lake: ")
 
 
 @pytest.mark.parametrize(
