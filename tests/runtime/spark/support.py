@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["compiled", "parquet_rows", "run_epochs", "run_files", "run_once", "write_json"]
 
 _BASE_SECONDS = 1_700_000_000
+_STARTS = 3
 
 
 def compiled(text: str) -> Plan:
@@ -42,9 +43,25 @@ def run_once(plan: Plan, spark: SparkSession, checkpoint: Path, **arguments: Any
     from vsc.runtime.spark import start
 
     reports: list[EpochReport] = []
-    query = start(plan, spark, checkpoint=str(checkpoint), on_epoch=reports.append, **arguments)
-    query.awaitTermination()
+    _to_its_end(
+        lambda: start(plan, spark, checkpoint=str(checkpoint), on_epoch=reports.append, **arguments).awaitTermination()
+    )
     return reports
+
+
+def _to_its_end(run: Callable[[], object]) -> None:
+    """Runs a query; again, as `vsc run` does, where Spark has given up on a Python worker of a busy machine."""
+    from pyspark.errors import StreamingQueryException
+
+    from vsc.runtime.spark.query.failures import started_late
+
+    for left in reversed(range(_STARTS)):
+        try:
+            run()
+            return
+        except StreamingQueryException as error:
+            if not left or not started_late(error):
+                raise
 
 
 def run_files(
@@ -81,10 +98,13 @@ def run_epochs(
         reports.append(report)
         next(coming, lambda: None)()
 
+    def run() -> None:
+        query = start(plan, spark, checkpoint=str(checkpoint), on_epoch=done, trigger="20 ms", **arguments)
+        query.processAllAvailable()
+        query.stop()
+
     next(coming)()
-    query = start(plan, spark, checkpoint=str(checkpoint), on_epoch=done, trigger="20 ms", **arguments)
-    query.processAllAvailable()
-    query.stop()
+    _to_its_end(run)
     return reports
 
 
