@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Final
 
 from vsc.compiler import syntax
@@ -15,13 +16,19 @@ __all__ = ["unquoted"]
 
 def unquoted(call: syntax.FunctionCall, is_known: Callable[[str], bool]) -> Finding | None:
     """What is wrong with the first such argument of a call. `is_known`: whether a column or an input has this name."""
-    for parameter, arg in zip(FUNCTIONS[call.name.text].parameters, call.args, strict=False):
-        read = _READS.get(parameter)
-        if read is not None and (written := _text(arg, is_known)) and (text := read(written)) is not None:
-            kind = parameter.strip("'")
+    for place, kind, read in _readers(call.name.text):
+        arg = call.args[place] if place < len(call.args) else None
+        if arg is not None and (written := _text(arg, is_known)) and (text := read(written)) is not None:
             message = f"the {kind} of {code(call.name.text)} is a text"
             return Finding("VSC225", arg.span, message, (), f"write `'{text}'`", Fix(arg.span, f"'{text}'"))
     return None
+
+
+@cache
+def _readers(function: str) -> tuple[tuple[int, str, Callable[[str], str | None]], ...]:
+    """The places of such arguments in the calls of a function, what each is, and what reads it."""
+    parameters = enumerate(FUNCTIONS[function].parameters)
+    return tuple((place, name.strip("'"), _READS[name]) for place, name in parameters if name in _READS)
 
 
 def _text(expr: syntax.Expression, is_known: Callable[[str], bool]) -> str | None:

@@ -136,9 +136,9 @@ class WindowColumns:
 
     def _forgotten(self, clock: WindowClock, reached: Reached) -> tuple[Int64s, int]:
         """The starts up to which windows are forgotten after each record, and at the end of the batch."""
-        horizon = self._site.horizon()
-        if clock.end == clock.before:
+        if clock.end == clock.before:  # as in a loop: windows are forgotten only when windows close
             return np.full(len(clock.closed), self._state.forgotten, dtype=np.int64), self._state.forgotten
+        horizon = self._site.horizon()
         if horizon is None:
             limits = clock.forgotten(reached, self._state.highest)
             return limits, int(limits[-1]) if len(limits) else -1
