@@ -119,7 +119,7 @@ class RunChecks:
 
     def _settings(self, plan: Plan | None) -> tuple[str, Mapping[str, str]]:
         settings = self.options.conf if plan is None else self.options.for_plan(plan)
-        fetched = ",".join(filter(None, [*self.options.packages, settings.get("spark.jars.packages")]))
+        fetched = self.options.fetched(settings)
         return f"to fetch: {fetched}" if fetched else "nothing to fetch", settings
 
     def _on_spark(

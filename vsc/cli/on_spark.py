@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOCAL",
+    "PACKAGES",
     "SparkOptions",
     "add_spark",
     "check_java",
@@ -36,7 +37,7 @@ _MASTER = re.compile(
     r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s)://.+", re.IGNORECASE
 )
 _COORDINATES = re.compile(r"[^:\s/]+:[^:\s/]+:[^:\s]+(:[^:\s]+)*")
-_PACKAGES = "spark.jars.packages"
+PACKAGES = "spark.jars.packages"
 _MEMORY = re.compile(r"[1-9]\d*([kmgtp]b?|b)?", re.IGNORECASE)
 T = TypeVar("T")
 
@@ -90,8 +91,12 @@ class SparkOptions:
                 f"--master {master} is not a master of Spark",
                 "give local[N], local[*], spark://HOST:PORT, yarn or k8s://HOST:PORT",
             )
-        kept = {name: value for name, value in conf.items() if not packages or name != _PACKAGES}
+        kept = {name: value for name, value in conf.items() if not packages or name != PACKAGES}
         return cls(master, kept, packages, arguments, from_files or {})
+
+    def fetched(self, settings: Mapping[str, str]) -> str:
+        """The packages that Spark fetches: those of ``--packages``, then those of `settings`."""
+        return ",".join(filter(None, [*self.packages, settings.get(PACKAGES)]))
 
     @property
     def are_given(self) -> bool:
@@ -169,8 +174,8 @@ def settings(pairs: Sequence[str]) -> dict[str, str]:
 def parsed_packages(given: str, conf: Mapping[str, str]) -> tuple[str, ...]:
     """What ``--packages`` names. Raises `UsageError`, also if ``--conf`` names others."""
     packages = _named(given)
-    if packages and _named(conf.get(_PACKAGES, given)) != packages:
-        raise UsageError(f"--packages and --conf {_PACKAGES} disagree", "leave one of them out")
+    if packages and _named(conf.get(PACKAGES, given)) != packages:
+        raise UsageError(f"--packages and --conf {PACKAGES} disagree", "leave one of them out")
     for one in packages:
         if not _COORDINATES.fullmatch(one):
             raise UsageError(f"--packages: {one} does not name a package", "write group:artifact:version")

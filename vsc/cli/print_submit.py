@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from vsc.cli.common import print_payload, write_file
 from vsc.cli.errors import UsageError
 from vsc.cli.messages import Messages
-from vsc.cli.on_spark import SparkOptions
+from vsc.cli.on_spark import PACKAGES, SparkOptions
 from vsc.cli.submit_options import DEPLOY_MODE, OPTIONS, PYTHON_FILES
 from vsc.plan import dump
 from vsc.plan.connectors.facts import VARIABLE
@@ -48,7 +48,7 @@ query.awaitTermination()
 spark.stop()
 '''
 _FILES = "spark.files"
-_PACKAGES, _PYTHON, _DRIVERS_PYTHON = "spark.jars.packages", "spark.pyspark.python", "spark.pyspark.driver.python"
+_PYTHON, _DRIVERS_PYTHON = "spark.pyspark.python", "spark.pyspark.driver.python"
 
 
 def check_printable(args: argparse.Namespace, given: Mapping[str, str], options: SparkOptions) -> None:
@@ -128,8 +128,8 @@ def _command(args: argparse.Namespace, job: Run, options: SparkOptions, folder: 
         settings = {_PYTHON: python, _DRIVERS_PYTHON: sys.executable, **settings}
     settings[_FILES] = ",".join(filter(None, [settings.get(_FILES), str(folder / "plan.json")]))
     settings[PYTHON_FILES] = ",".join(filter(None, [settings.get(PYTHON_FILES), str(folder / "vsc.zip")]))
-    settings[_PACKAGES] = ",".join(filter(None, [*options.packages, settings.get(_PACKAGES)]))
-    names = {one.key: one.name for one in OPTIONS} | {DEPLOY_MODE: "--deploy-mode", _PACKAGES: "--packages"}
+    settings[PACKAGES] = options.fetched(settings)
+    names = {one.key: one.name for one in OPTIONS} | {DEPLOY_MODE: "--deploy-mode", PACKAGES: "--packages"}
     yield ["spark-submit", "--master", options.master]
     for key, value in settings.items():
         if value and options.from_files.get(key) != value:
