@@ -126,7 +126,8 @@ class WindowColumns:
                 names.append(name)
                 kbs.append(kb)
                 starts.append(start)
-        index += state.given_places(*passed)
+        if self._final:
+            index += state.given_places(*passed)
         rows = state.get_many(names)
         fresh = np.array([row is None for row in rows], dtype=np.bool_)
         firsts = np.concatenate([reached.record[first], np.full(len(names) - changed, -1, dtype=np.int64)])

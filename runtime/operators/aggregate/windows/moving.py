@@ -85,7 +85,7 @@ class MovingWindows:
         self._late: list[int] = []
         self._failed: dict[int, NodeFailure] = {}
         self._loaded: dict[bytes, KeyWindows] = {}
-        self._closings, self._closed = Closings(), state.closed
+        self._closings, self._closed, self._forgotten = Closings(), state.closed, state.forgotten
         self._gone: list[tuple[int, int, bytes, bool]] = []
         self._finals: list[tuple[WindowKey, int, Result]] = []
         self._at: Moments | None = None
@@ -98,13 +98,13 @@ class MovingWindows:
         None, with no effect, if `folding` cannot compute the result that a record gives.
         """
         state, moving = self._state, self._site.moving(flow)
-        before, forgotten = state.stream_time, state.forgotten
+        before = state.stream_time
         if len(flow):
             self._load(flow)
             self._loop(flow, self._calls.rows(args, len(flow)), moving)
         moving = moving.copy()
         moving[list(self._failed)] = -1
-        self._end(len(flow), self._site.timing(flow, before, moving), forgotten)
+        self._end(len(flow), self._site.timing(flow, before, moving))
         return self._changes(flow)
 
     def waiting(self) -> list[tuple[int, WindowKey]]:
@@ -196,10 +196,11 @@ class MovingWindows:
         return None if horizon is None else self._closed_up_to(horizon - 1)
 
     @cached_property
-    def _given(self) -> Collection[WindowKey]:
-        """The windows that are not closed here, but whose final result was given before they moved here."""
+    def _given(self) -> dict[WindowKey, bytes]:
+        """The windows whose final result was given before they moved here, with their rows in the index."""
         state = self._state
-        return frozenset(map(state.indexed, state.given_places(self._closed + 1, None)))
+        rows = state.given_places(self._forgotten + 1, None) if self._final else ()
+        return {state.indexed(row): row for row in rows}
 
     def _left_up_to(self, time: int | None = None) -> int:
         """The place in time up to which windows leave their groups: before a record of this time, or at the end."""
@@ -309,8 +310,8 @@ class MovingWindows:
         if self._entries:
             self._kv.commit()
 
-    def _end(self, records: int, timing: Timing, forgotten: int) -> None:
-        """Closes and forgets all windows that the batch has passed, which were forgotten up to a place before it."""
+    def _end(self, records: int, timing: Timing) -> None:
+        """Closes and forgets all windows that the batch has passed."""
         state = self._state
         self._row, state.stream_time = records, timing.kept
         if (closed := self._closed_up_to(timing.now)) > state.closed:
@@ -320,11 +321,10 @@ class MovingWindows:
         for window, group in zip(closing, groups, strict=True):
             self._close(window, group)
         self._leave_unreached(closing)
-        passed = (forgotten + 1, state.forgotten + 1)
-        for window in self._unreached(state.places(*passed)):
+        for window in self._unreached(state.places(self._forgotten + 1, state.forgotten + 1)):
             self._deletes.append(state.index(*window))
             self._forget(*window)
-        given = list(state.given_places(*passed))
+        given = [row for (place, _, _), row in self._given.items() if place <= state.forgotten]
         self._deletes += given
         for window in self._unreached(given):
             self._forget(*window)

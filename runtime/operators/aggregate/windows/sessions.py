@@ -123,8 +123,8 @@ class SessionColumns(MovingWindows):
     def _forget(self, place: int, start: int, kb: bytes) -> None:
         self._gone.append((place, start, kb, True))
 
-    def _end(self, records: int, timing: Timing, forgotten: int) -> None:
-        super()._end(records, timing, forgotten)
+    def _end(self, records: int, timing: Timing) -> None:
+        super()._end(records, timing)
         self._gone += [(*window, stored) for window, stored in self._passed if window[0] <= self._state.forgotten]
 
     def _shown(self) -> Collection[WindowKey]:
