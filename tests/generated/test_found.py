@@ -91,6 +91,20 @@ def test_what_a_join_takes_back_is_not_what_its_store_has_refused() -> None:
         assert played.metrics["dropped_records"] == {"y": {"expired": 1}}
 
 
+def test_what_fails_on_the_way_to_a_look_up_is_counted_though_its_table_is_computed_elsewhere() -> None:
+    text = """
+    table t (k string, n bigint, at bigint) from memory () key k timestamp at;
+    table u = aggregate t group by k select sum(n) as n;
+    table y = join u with t select 10 % t.n as m;
+    table z = join y as a with y as b on a.k select a.m;
+    sink z to memory ();
+    """
+    plan = compile_topology(text, path="found.vdsl")
+    epoch = rows(("t", {"k": "a", "n": 3, "at": 0}), ("t", {"k": "a", "n": 0, "at": 1}))
+    for played in (shipped(plan, [epoch], ["z"]), oracle(plan, [epoch], ["z"])):
+        assert played.metrics["dropped_records"] == {"y": {"expression_failed": 3}}
+
+
 @pytest.mark.parametrize("clock", ["input", "records"])
 def test_a_late_record_does_not_count_among_those_that_wait_for_a_join(clock: str) -> None:
     text = f"""

@@ -155,7 +155,7 @@ class Answer:
         try:
             found = self._get(key, None)
         except NodeFailure as failure:
-            self._context.failed(failure)
+            self._context.failed(failure, self._name)
             return None
         return None if isinstance(found, Missed) else (key + found[0], found[1])
 

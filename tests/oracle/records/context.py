@@ -59,10 +59,14 @@ class Context:
         if node not in self.repeated:
             self.metrics.count(node, Group.DROPPED_RECORDS, reason)
 
-    def failed(self, failure: NodeFailure) -> None:
-        """Counts the record as dropped or raises ExpressionError, as the options say."""
+    def failed(self, failure: NodeFailure, asker: str | None = None) -> None:
+        """Counts the record as dropped or raises ExpressionError, as the options say.
+
+        `asker`: the node that looks something up, if it does; what fails on the way to that is counted where it asks.
+        """
         if self._on_error == "drop":
-            self.dropped(failure.node, Dropped.EXPRESSION_FAILED)
+            if (asker or failure.node) not in self.repeated:
+                self.metrics.count(failure.node, Group.DROPPED_RECORDS, Dropped.EXPRESSION_FAILED)
             return
         origin, offset = self.origins[int(self.order.origin[self.cause])], int(self.order.offset[self.cause])
         raise ExpressionError(

@@ -50,7 +50,7 @@ class StreamGlobalJoin:
         try:
             result = self._joined(row, time)
         except NodeFailure as failure:
-            self._context.failed(failure)
+            self._context.failed(failure, self._name)
             return
         if result is not None:
             self._forward(key, result, time)

@@ -77,7 +77,7 @@ class StreamTableJoin:
             else:
                 result = self._values(key + value, key + found[0], time, found[1])
         except NodeFailure as failure:
-            self._context.failed(failure)
+            self._context.failed(failure, self._name)
             return
         self._forward(key, result, time)
 

@@ -86,7 +86,7 @@ class TableTableJoin:
             before = self._before(key, old, other) if self._old else None
             result = self._tried(key, new, time, other)
         except NodeFailure as failure:
-            self._context.failed(failure)
+            self._context.failed(failure, self._name)
             return
         if not isinstance(result, NodeFailure):
             self._send(key, result, before, latest, _later(time, other))
