@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 
 _PATIENCE = 10.0
 """How many seconds pass without an executor before something is said."""
+_SILENCE = 300.0
+"""How many seconds executors may take to answer: Spark sends them archives first, and their Python has to start."""
 _LOOK = 1.0
 _LOOK_RUNNING = 30.0
 """How often a master is asked whether it still knows a run."""
@@ -110,19 +112,21 @@ def _addresses(master: str) -> Iterator[tuple[str, int]]:
 
 @contextlib.contextmanager
 def looking_for_slots(spark: SparkSession, started: Callable[[], bool]) -> Iterator[None]:
-    """A context that runs a job; `started` says whether there is an executor. StartError if there will be none, or none
-    that a task fits into: an executor that comes or goes may have no room at one look, but not at two."""
+    """A context that runs a short job in Python; `started` says whether there is an executor. StartError if there will
+    be none, none that a task fits into, or if they do not answer: an executor that comes or goes may have no room at
+    one look, but not at two."""
     context, tag = spark.sparkContext, f"vsc-{uuid.uuid4().hex}"
     found: list[StartError] = []
     over = threading.Event()
 
     def watch() -> None:
-        warned, narrow = False, 0
+        warned, narrow, silent = False, 0, 0.0
         while not over.wait(_PATIENCE):
             there = started()
             too_narrow = _too_narrow(spark) if there else None
             narrow = narrow + 1 if too_narrow is not None else 0
-            problem = (too_narrow if narrow > 1 else None) if there else _no_room(spark)
+            silent = silent + _PATIENCE if there and too_narrow is None else 0.0
+            problem = (too_narrow if narrow > 1 else _unanswered(silent)) if there else _no_room(spark)
             if problem is not None:
                 found.append(problem)
                 context.cancelJobsWithTag(tag)
@@ -175,6 +179,17 @@ def _ended(query: StreamingQuery, seconds: float) -> bool:
         return bool(query.awaitTermination(seconds))  # type: ignore[arg-type]
     except Exception:  # its failure is its caller's to see
         return True
+
+
+def _unanswered(seconds: float) -> StartError | None:
+    """That executors have not answered for so long; None while they may yet."""
+    if seconds < _SILENCE:
+        return None
+    return StartError(
+        f"the executors have not answered for {seconds:.0f} seconds: their Python does not start, or they still fetch "
+        "what they need",
+        "name another Python with PYSPARK_PYTHON (or --conf spark.pyspark.python); their logs say what they wait for",
+    )
 
 
 def _too_narrow(spark: SparkSession) -> StartError | None:

@@ -183,6 +183,17 @@ def test_executors_into_which_no_task_fits(monkeypatch: pytest.MonkeyPatch) -> N
     )
 
 
+def test_executors_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = Context()
+    monkeypatch.setattr(standalone, "_SILENCE", 0.2)
+    monkeypatch.setattr(standalone, "_too_narrow", lambda spark: None)
+    with refused() as found, looking_for_slots(cast(Any, SimpleNamespace(sparkContext=context)), lambda: True):
+        assert not context.cancelled.wait(0.1)
+        assert context.cancelled.wait(20)
+        fail(RuntimeError("cancelled"))
+    assert found.value.message.startswith("the executors have not answered for 0 seconds: their Python does not start")
+
+
 class Query(SimpleNamespace):
     """A query that runs until its jobs are cancelled."""
 
