@@ -158,7 +158,7 @@ class _Operations(Growing):
         """A table in a store of its own."""
         if (node := self._pick("table")) is None:
             return
-        clause, history = self._clause(versioned=node.window is None, expires=node.window is None)
+        clause, history = self._clause(versioned=node.window is None, expires=True)
         self._add(node, "table", f"materialize {node.name} {clause.removeprefix('materialize ')}", node.key, node.value,
                   window=node.window, history=history, final=node.final)  # fmt: skip
 
