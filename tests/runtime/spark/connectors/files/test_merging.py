@@ -80,15 +80,15 @@ def test_rows_stay_once_and_in_order_in_every_format(
 ) -> None:
     for number in range(EPOCHS):
         write_json(tmp_path / f"in/{number:03}.json", [row(5 * number + i) for i in range(5)], number)
-    sinks = [sink(form, extra) for form, extra in FORMS.items()]
-    whole = [sink(f"{form} whole", extra, "append = false") for form, extra in FORMS.items()]
-    run(spark, tmp_path, SOURCE + "".join(sinks + whole))
+    run(spark, tmp_path, SOURCE + "".join(sink(form, extra) for form, extra in FORMS.items()))
     assert "merges no more" not in caplog.text
+    whole = "".join(sink(f"{form} whole", extra, "append = false") for form, extra in FORMS.items())
+    run(spark, tmp_path, SOURCE.replace("'1'", f"'{EPOCHS}'") + whole, "whole")
     for form in FORMS:
-        merged, small = files(tmp_path / "out" / form), files(tmp_path / "out" / f"{form} whole")
+        merged, once = files(tmp_path / "out" / form), files(tmp_path / "out" / f"{form} whole")
         folders = 2 if "partition_by" in FORMS[form] else 1
-        assert len(small) == EPOCHS * folders
-        assert len(merged) < len(small) / 2
+        assert len(once) == folders
+        assert len(merged) < EPOCHS * folders / 2
         assert not list((tmp_path / "out" / form).glob("_vsc-*/merge*"))
         reader = spark.read.format(form.split()[0]).option("header", "true").option("escape", '"')
         reader = reader.option("multiLine", "true" if form == "csv" else "false")
