@@ -321,13 +321,8 @@ class MovingWindows:
         for window, group in zip(closing, groups, strict=True):
             self._close(window, group)
         self._leave_unreached(closing)
-        for window in self._unreached(state.places(self._forgotten + 1, state.forgotten + 1)):
-            self._deletes.append(state.index(*window))
-            self._forget(*window)
-        given = [row for (place, _, _), row in self._given.items() if place <= state.forgotten]
-        self._deletes += given
-        for window in self._unreached(given):
-            self._forget(*window)
+        if state.forgotten > self._forgotten:
+            self._forget_passed()
         for key in self._loaded.values():
             self._drop(key, self._left_up_to())
             for place, start, group in self._until(key, state.closed):
@@ -338,6 +333,17 @@ class MovingWindows:
         state.closed = max(self._closed, min(state.closed, self._closed_up_to(timing.kept)))
         if self._entries:
             self._kv.commit()
+
+    def _forget_passed(self) -> None:
+        """Forgets the windows that the batch has passed and does not reach."""
+        state = self._state
+        for window in self._unreached(state.places(self._forgotten + 1, state.forgotten + 1)):
+            self._deletes.append(state.index(*window))
+            self._forget(*window)
+        given = [row for (place, _, _), row in self._given.items() if place <= state.forgotten]
+        self._deletes += given
+        for window in self._unreached(given):
+            self._forget(*window)
 
     def _remove(self, flow: Flow) -> None:
         """Removes the results of the windows that were forgotten."""
