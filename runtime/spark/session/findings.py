@@ -18,6 +18,7 @@ from vsc.runtime.spark.session.on_executor import Answer, Asked, appears, token_
 __all__ = ["MEMORY_HELP", "Shared", "findings", "not_run", "short_of_memory", "skew"]
 
 _ENDED = re.compile(r"Error from python worker:\s*\n((?:.*\n)+?)PYTHONPATH was:")
+_RAISED = re.compile(r"PythonException: Traceback .*\n(?:[ \t]+.*\n)+(\S.*)")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _OTHER_CLASS = re.compile(r"(?:InvalidClass|ClassNotFound)Exception: (org\.apache\.spark\.[\w.$]+)")
 _SPARK_HELP = "install that release of pyspark beside vsc, or run on a cluster of the driver's release"
@@ -149,7 +150,7 @@ def short_of_memory(answer: Answer) -> str | None:
 
 
 def not_run(text: str) -> ConfigurationError | None:
-    """Why executors could not be asked: no Python, another one, or another Spark."""
+    """Why executors could not be asked: no Python, another one, another Spark, or what their Python raised."""
     program = _NO_PROGRAM.search(text)
     if program is not None:
         return ConfigurationError(
@@ -172,4 +173,7 @@ def not_run(text: str) -> ConfigurationError | None:
             f"the Python of the executors ends as it starts: {ended[1].strip().splitlines()[-1].strip()}",
             "name another one with PYSPARK_PYTHON (or --conf spark.pyspark.python): docs/guide.md, On a cluster",
         )
+    raised = _RAISED.search(text)
+    if raised is not None:
+        return ConfigurationError(f"an executor cannot say what it has: {raised[1].strip()}", "its log has the rest")
     return None

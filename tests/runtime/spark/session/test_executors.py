@@ -234,6 +234,11 @@ def test_an_executor_with_little_memory_is_told_once(caplog: pytest.LogCaptureFi
             "no python3.11 on the PATH",
         ),
         ("x\n[PYTHON_VERSION_MISMATCH] Python in worker has 3.9, driver 3.11.\ny", "has 3.9, driver 3.11."),
+        (
+            "executor 0): org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+            '  File "worker.py", line 1, in main\n    process()\nOSError: [Errno 22] Invalid argument\n\n\tat org.x',
+            "an executor cannot say what it has: OSError: [Errno 22] Invalid argument",
+        ),
     ],
 )
 def test_no_python_or_another_one(text: str, message: str) -> None:
