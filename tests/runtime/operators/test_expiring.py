@@ -110,6 +110,25 @@ def test_the_end_of_the_input_removes_nothing(clock: str) -> None:
         assert [short(one) for one in driver.read("t") if one.value is None] == [("a", None, 110)]
 
 
+@pytest.mark.parametrize(("emit", "sent"), [
+    ("", [(0, 1, 1), (0, 2, 4), (10, 1, 12), (30, 1, 33), (0, None, 34), (30, 2, 34), (10, None, 42), (40, 1, 45)]),
+    ("emit final", [(0, 2, 4), (10, 1, 12), (30, 2, 34), (0, None, 34)]),
+])  # fmt: skip
+def test_a_copy_of_windows_forgets_them(emit: str, sent: list[Any]) -> None:
+    """A window's row has the time of its newest record; one that waits for its window is not late for the copy."""
+    text = f"""
+    stream s (k string, at bigint) from memory () key k timestamp at;
+    table w = aggregate s group by k window tumbling (size = 10 ms) {emit} select count(*) as n;
+    table m = materialize w unversioned (expire = 30 ms);
+    sink m to memory ();
+    """
+    with TopologyTestDriver(text) as driver:
+        for at in (1, 4, 12, 33, 34, 45):
+            driver.pipe(*s("a", at))
+        found = [(one.key["window_start"], one.value and one.value["n"], one.timestamp) for one in driver.read("m")]
+        assert [(start.timestamp() * 1000, n, time) for start, n, time in found] == sent
+
+
 # ------------------------------------------------------------------------------------------------------ what is late
 
 
