@@ -14,7 +14,7 @@ from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.stores import Stores
 from vsc.compiler.passes.windows import Windows
-from vsc.compiler.topology import Declaration, Topology
+from vsc.compiler.topology import Topology
 
 __all__ = ["check_expiry"]
 
@@ -34,21 +34,16 @@ def check_expiry(
                 (Label(declaration.kind_span, "a global table keeps the newest row of each key"),),
                 "remove `expire`, or declare it as `table`",
             )  # fmt: skip
-        elif name in windows.begun and not _copies(declaration):
-            yield Finding(
-                "VSC315", clause.expire_span, f"the rows of the windowed table `{name}` do not expire", (),
-                f"remove `expire`: what a window is kept for follows from its size and `grace`; or write {_copy(name)}",
-            )  # fmt: skip
-        elif isinstance(declaration, syntax.DerivedDecl) and not _copies(declaration):
-            message = "only a source table, `to_table` and `materialize` have rows that expire"
-            yield Finding("VSC315", clause.expire_span, message, (), f"remove it, and write {_copy(name)}")
-
-
-def _copies(declaration: Declaration) -> bool:
-    """Whether it stores rows as they come from another node."""
-    return isinstance(declaration, syntax.DerivedDecl) and isinstance(
-        declaration.operation, syntax.ToTable | syntax.Materialize
-    )
+        elif isinstance(declaration, syntax.DerivedDecl):
+            if isinstance(declaration.operation, syntax.ToTable | syntax.Materialize):
+                continue
+            if name in windows.begun and isinstance(declaration.operation, syntax.Aggregate):
+                message = f"the rows of the windowed table `{name}` do not expire"
+                help = f"remove `expire`: it keeps a window for its size and `grace`; or write {_copy(name)}"
+            else:
+                message = "only a source table, `to_table` and `materialize` have rows that expire"
+                help = f"instead of this clause, write {_copy(name)}"
+            yield Finding("VSC315", clause.expire_span, message, (), help)
 
 
 def _copy(name: str) -> str:
