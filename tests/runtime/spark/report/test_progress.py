@@ -14,7 +14,7 @@ from rich.console import Console
 from tests.runtime.spark.support import compiled
 from vsc.plan.words import counted
 from vsc.runtime.errors import BadRowError, ConfigurationError, SourceError, UnusableInputError
-from vsc.runtime.metrics import GRACE_NEEDED, RETENTION_NEEDED, Dropped, Group, Metrics, Missed
+from vsc.runtime.metrics import GRACE_NEEDED, HELD_RECORDS, RETENTION_NEEDED, Dropped, Group, Metrics, Missed
 from vsc.runtime.spark.exchange.counters import EpochReport, StateSize, StoreState, TaskCounters
 from vsc.runtime.spark.query.failures import translated
 from vsc.runtime.spark.report import progress_bar
@@ -39,6 +39,7 @@ def report(epoch: int, outstanding: Lags | None = None) -> EpochReport:
     metrics = Metrics()
     metrics.count("priced", Group.MISSED_LOOKUPS, Missed.OLDER_THAN_RETENTION, 3)
     metrics.peak("priced", RETENTION_NEEDED, 5_400_001)
+    metrics.peak("priced", HELD_RECORDS, 1_003)
     stage.metrics.merge(metrics)
     store = StoreState(rows=5 + epoch, bytes=99, held=1, stream_time=epoch)
     stores = {"rates": store}
@@ -93,6 +94,7 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
         "  dropped   4 null_key in 'orders'",
         "  not found 6 older_than_retention in 'priced'",
         "  held      rates 5",
+        "  at most   1,003 held in a partition of 'priced'",
         "  state     rates 107 rows 199 B up to 1970-01-01 00:00:00.002",
         "  restored  1 of 2 partitions",
     ]
