@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import signal
 import socket
@@ -154,6 +155,8 @@ def test_the_screen(terminal: bool) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.skipif("VSC_KILLS" not in os.environ, reason="a minute and two servers: make thorough-long")
 @pytest.mark.timeout(600)
 def test_live(root: Path) -> None:
     """What ``make live`` does, for a shorter time."""

@@ -117,7 +117,9 @@ def summary_parts(event: Finished) -> list[tuple[str, list[str]]]:
     titled += [("dropped", _reasons(data[Group.DROPPED_RECORDS.value]))]
     titled += [("not found", _reasons(data[Group.MISSED_LOOKUPS.value]))]
     titled += [("held", [f"{name} {s.held:,}" for name, s in event.stores.items() if s.held])]
-    titled += [("at most", [f"{n:,} held in a partition of '{node}'" for node, n in data.get(HELD_RECORDS, {}).items()])]
+    titled += [
+        ("at most", [f"{n:,} held in a partition of '{node}'" for node, n in data.get(HELD_RECORDS, {}).items()])
+    ]
     longest = data.get(LONGEST_SESSION, {})
     titled += [
         ("longest", [f"session {rounded_duration(n)} in '{node}'" for node, n in longest.items() if isinstance(n, int)])

@@ -1,4 +1,4 @@
-"""Every scenario of the examples on Spark: its rows as files, cut at random into micro-batches and source partitions.
+"""The examples' scenarios on Spark: their rows as files, cut at random into micro-batches and source partitions.
 
 D12 orders the rows of a micro-batch by time: only cuts are made that leave the order of the steps what it is. So what
 the test driver gives for the steps is what Spark has to give: the same records per key, in the same order.
@@ -6,6 +6,7 @@ the test driver gives for the steps is what Spark has to give: the same records 
 
 from __future__ import annotations
 
+import os
 import random
 import zlib
 from collections import defaultdict
@@ -30,10 +31,12 @@ from vsc.scenario import Scenario, load
 from vsc.scenario.model import Delete, Drain, Pipe
 from vsc.testing import Record, TopologyTestDriver, timestamp_column
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 ROOT = Path(__file__).resolve().parents[4]
 PARTS = 2
+MOST = int(os.environ.get("VSC_SCENARIOS", "2"))
+"""Of so many scenarios of an example: to start a query takes longer than all else."""
 AT, GONE = "#at", "#gone"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -41,7 +44,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def _scenarios() -> list[Any]:
     found = []
     for path in sorted(ROOT.glob("examples/*/*.scenario.yaml")):
-        for number, scenario in enumerate(load(str(path), path.read_text()).scenarios):
+        for number, scenario in enumerate(load(str(path), path.read_text()).scenarios[:MOST]):
             found.append(pytest.param(scenario, id=f"{path.parent.name}-{number}"))
     return found
 
