@@ -80,8 +80,10 @@ def test_rows_stay_once_and_in_order_in_every_format(
 ) -> None:
     for number in range(EPOCHS):
         write_json(tmp_path / f"in/{number:03}.json", [row(5 * number + i) for i in range(5)], number)
-    run(spark, tmp_path, SOURCE + "".join(sink(form, extra) for form, extra in FORMS.items()))
+    small = sink("json small", FORMS["json in folders"], "append = false")
+    run(spark, tmp_path, SOURCE + small + "".join(sink(form, extra) for form, extra in FORMS.items()))
     assert "merges no more" not in caplog.text
+    assert len(files(tmp_path / "out/json small")) == EPOCHS * 2  # without a size, none is merged; two folders
     whole = "".join(sink(f"{form} whole", extra, "append = false") for form, extra in FORMS.items())
     run(spark, tmp_path, SOURCE.replace("'1'", f"'{EPOCHS}'") + whole, "whole")
     for form in FORMS:
