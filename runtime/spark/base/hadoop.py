@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from vsc.plan.words import bytes_text
 from vsc.runtime.errors import VscRuntimeError
 from vsc.runtime.spark.base.folders import is_hidden
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.object_stores import without_store
 from vsc.runtime.spark.base.paths import logged_url
 
@@ -49,16 +50,6 @@ def file_errors_as(kind: type[VscRuntimeError], what: str, help: str) -> Iterato
         raise kind(f"{what} cannot be used: {problem}", without_store(problem) or help) from error
 
 
-def _unless_missing(look: Callable[[], T], otherwise: T) -> T:
-    """What a look at a file or a folder gives; `otherwise` if the file system says that there is none."""
-    try:
-        return look()
-    except Py4JJavaError as error:
-        if _java_class(error) != _NOT_FOUND:
-            raise
-    return otherwise
-
-
 def _java_class(error: Py4JJavaError) -> str:
     return str(error.java_exception.getClass().getName())
 
@@ -77,8 +68,7 @@ def default_is_local(spark: SparkSession) -> bool:
 
 def default_files(spark: SparkSession) -> str:
     """The URL of the default file system, that of paths without a scheme; empty for the local one."""
-    jvm: Any = spark._jvm
-    uri = jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(spark._jsc.hadoopConfiguration())
+    uri = java_class(spark, "org.apache.hadoop.fs.FileSystem").getDefaultUri(spark._jsc.hadoopConfiguration())
     return "" if str(uri.getScheme()) == "file" else str(uri.toString())
 
 
@@ -91,10 +81,9 @@ class Files:
     """A folder, and operations on paths relative to it. Nothing is cached."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
-        jvm: Any = spark._jvm
-        self._jvm = jvm
+        self._spark = spark
         configuration = spark._jsc.hadoopConfiguration()
-        self._path_class = jvm.org.apache.hadoop.fs.Path  # py4j looks into every jar for each part of a name
+        self._path_class = java_class(spark, "org.apache.hadoop.fs.Path")
         path = self._path_class(root)
         self._fs = path.getFileSystem(configuration)
         self._root = self._fs.makeQualified(path)
@@ -140,7 +129,7 @@ class Files:
 
     def size(self, name: str) -> int | None:
         """The length of a file in bytes; None if it does not exist."""
-        return _unless_missing(lambda: self.length(name), None)
+        return self._unless_missing(name, lambda: self.length(name), None)
 
     def files(self, name: str = "") -> list[str]:
         """The relative paths of all files below a folder; none if it does not exist."""
@@ -175,7 +164,7 @@ class Files:
             raise OSError(f"{self.path(name)} has more than {bytes_text(most)}")
         stream = self._fs.open(self._path(name))
         try:
-            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            return bytes(java_class(self._spark, "org.apache.commons.io.IOUtils").toByteArray(stream))
         finally:
             stream.close()
 
@@ -196,11 +185,12 @@ class Files:
 
     def _replace(self, old: str, new: str) -> None:
         """Renames a file over another one: in one step, if the file system has that for Hadoop's FileContext."""
-        hadoop = self._jvm.org.apache.hadoop.fs
-        overwrite = self._jvm.java.lang.reflect.Array.newInstance(hadoop.Options.Rename.OVERWRITE.getClass(), 1)
-        overwrite[0] = hadoop.Options.Rename.OVERWRITE
+        how = java_class(self._spark, "org.apache.hadoop.fs.Options$Rename").OVERWRITE
+        overwrite = java_class(self._spark, "java.lang.reflect.Array").newInstance(how.getClass(), 1)
+        overwrite[0] = how
+        contexts = java_class(self._spark, "org.apache.hadoop.fs.FileContext")
         try:
-            context = hadoop.FileContext.getFileContext(self._root.toUri(), self._fs.getConf())
+            context = contexts.getFileContext(self._root.toUri(), self._fs.getConf())
         except Py4JJavaError as error:
             if _java_class(error) != _NO_CONTEXT:
                 raise
@@ -215,10 +205,10 @@ class Files:
 
     def crc32c(self, name: str) -> int:
         """The CRC-32C of a file, which is read to its end by the JVM: the file system checks it on the way."""
-        sum_ = self._jvm.java.util.zip.CRC32C()
-        stream = self._jvm.java.util.zip.CheckedInputStream(self._fs.open(self._path(name)), sum_)
+        sum_ = java_class(self._spark, "java.util.zip.CRC32C")()
+        stream = java_class(self._spark, "java.util.zip.CheckedInputStream")(self._fs.open(self._path(name)), sum_)
         try:
-            stream.transferTo(self._jvm.java.io.OutputStream.nullOutputStream())
+            stream.transferTo(java_class(self._spark, "java.io.OutputStream").nullOutputStream())
         finally:
             stream.close()
         return int(sum_.getValue())
@@ -276,7 +266,7 @@ class Files:
         to.make(new)
         for status in self._fs.listStatus(self._path(name)):
             target = to._path(f"{new}/{status.getPath().getName()}")
-            util, conf = self._jvm.org.apache.hadoop.fs.FileUtil, self._fs.getConf()
+            util, conf = java_class(self._spark, "org.apache.hadoop.fs.FileUtil"), self._fs.getConf()
             if not util.copy(self._fs, status.getPath(), to._fs, target, False, conf):
                 raise OSError(f"{status.getPath().toString()} could not be copied to {to.path(new)}")
             to._fs.setTimes(target, status.getModificationTime(), -1)
@@ -289,7 +279,20 @@ class Files:
 
     def _listed(self, name: str) -> Iterable[Any]:
         """What is in a folder; nothing if it does not exist."""
-        return _unless_missing(lambda: self._fs.listStatus(self._path(name)), ())
+        return self._unless_missing(name, lambda: self._fs.listStatus(self._path(name)), ())
+
+    def _unless_missing(self, name: str, look: Callable[[], T], otherwise: T) -> T:
+        """What a look at a file or a folder gives; `otherwise` if the file system says that there is none."""
+        if self.is_local and not os.path.exists(
+            self.local(name)
+        ):  # as Java asks; an error of the JVM takes long to read
+            return otherwise
+        try:
+            return look()
+        except Py4JJavaError as error:
+            if _java_class(error) != _NOT_FOUND:
+                raise
+        return otherwise
 
     def _path(self, name: str) -> Any:
         return self._path_class(self._root, name) if name else self._root

@@ -35,6 +35,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.base.hadoop import Files, file_errors_as
+from vsc.runtime.spark.base.java import java_class
 
 __all__ = ["BEAT_SECONDS", "LEASE_SECONDS", "Claim", "check_unclaimed", "claim", "held_off", "released_after"]
 
@@ -173,9 +174,9 @@ class _LocalClaim:
     what this JVM holds stands in its system properties, too.
     """
 
-    def __init__(self, jvm: Any, path: Path, reads: bool) -> None:
-        self._properties = jvm.java.lang.System.getProperties()
-        self._jvm = jvm
+    def __init__(self, spark: SparkSession, path: Path, reads: bool) -> None:
+        self._properties = java_class(spark, "java.lang.System").getProperties()
+        self._spark = spark
         self._path = path
         self._reads = reads
         self._key = f"vsc.claim:{path}"
@@ -185,7 +186,7 @@ class _LocalClaim:
     def take(cls, spark: SparkSession, files: Files, reads: bool = False) -> _LocalClaim:
         """Locks; waits briefly for a holder that is ending. Says who has it, unless nothing is to be written."""
         path = Path(files.local(_LOCK))
-        held = cls(spark._jvm, path, reads)
+        held = cls(spark, path, reads)
         if reads:
             if path.exists():  # else copied without it, or restored: no run uses it
                 held._wait(files.root)
@@ -225,7 +226,7 @@ class _LocalClaim:
         """Locks the file, if possible."""
         if self._properties.putIfAbsent(self._key, str(os.getpid())) is not None:
             return False
-        file = self._jvm.java.io.RandomAccessFile(str(self._path), "r" if self._reads else "rw")
+        file = java_class(self._spark, "java.io.RandomAccessFile")(str(self._path), "r" if self._reads else "rw")
         try:
             if file.getChannel().tryLock(0, _WHOLE, self._reads) is not None:
                 self._file = file

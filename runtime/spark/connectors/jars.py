@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import LakeReleaseError, MissingJarsError, StartError
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.releases import minor_release
 
 __all__ = [
@@ -161,7 +162,7 @@ def check_session(lake: Package, spark: SparkSession, place: str) -> None:
             f"{place}: the Spark session was started without {lake.name}",
             f"start it with spark.jars.packages = {lake.coordinates()}; {needed}",
         )
-    loader = spark._jvm.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
+    loader = java_class(spark, "java.lang.Thread").currentThread().getContextClassLoader()
     if loader.getResource(lake.extension.replace(".", "/") + ".class") is None:
         raise lake.missing("its jars are not on the class path")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -16,6 +15,7 @@ from vsc.plan.nodes import Plan, Source
 from vsc.plan.secrets import is_secret, masked
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.spark.base.hadoop import default_is_local
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.client import PREFIX
 from vsc.runtime.spark.query.preflight import check
@@ -41,8 +41,8 @@ def spark_plans(plan: Plan, spark: SparkSession, variables: Mapping[str, str]) -
     ):
         options, folders = RunOptions(), LocalFolders(None, "explain", "explain")
         frame = pipeline(spark, plan, resolved, control, f"{control}/sources", PARTITIONS, options, folders)
-        jvm: Any = spark._jvm
-        text: str = jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "extended")
+        utils = java_class(spark, "org.apache.spark.sql.api.python.PythonSQLUtils")
+        text: str = utils.explainString(frame._jdf.queryExecution(), "extended")
     return f"{_without_settings(text, resolved).rstrip()}\n"
 
 

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from vsc.plan.nodes import Plan
 from vsc.plan.words import counted
 from vsc.runtime.errors import SourceError
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.base.paths import logged_url
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
@@ -112,15 +113,14 @@ class GoneFiles:
 
     def _texts(self, array: Any) -> list[str]:
         """The texts of an array of the JVM, in which URLs have no blanks. At once: a call for each would take long."""
-        jvm: Any = self._spark._jvm
-        text = str(jvm.scala.runtime.ScalaRunTime.stringOf(array)).removeprefix("Array(").removesuffix(")")
+        shown = java_class(self._spark, "scala.runtime.ScalaRunTime")
+        text = str(shown.stringOf(array)).removeprefix("Array(").removesuffix(")")
         return text.split(", ") if text else []
 
     def _some(self, number: int) -> Any:
         """Scala's Some of a Long, which Py4J would make an Integer of."""
-        jvm: Any = self._spark._jvm
-        boxed = jvm.java.util.stream.LongStream.rangeClosed(number, number).boxed().toList()
-        return jvm.scala.jdk.javaapi.CollectionConverters.asScala(boxed).headOption()
+        boxed = java_class(self._spark, "java.util.stream.LongStream").rangeClosed(number, number).boxed().toList()
+        return java_class(self._spark, "scala.jdk.javaapi.CollectionConverters").asScala(boxed).headOption()
 
 
 def _log_offset(offset: Any) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.steps import stages_in_step
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.connectors.spark_source import Input, SparkSource, running_query, unknown_spark
@@ -32,8 +31,8 @@ def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, Input
         running = running_query(spark)
         found = running.sources()
         instances = [found.apply(i) for i in range(1, found.size())]  # the first is the control source
-        jvm: Any = spark._jvm
-        everything = jvm.org.apache.spark.sql.connector.read.streaming.ReadLimit.allAvailable()
+        limits = java_class(spark, "org.apache.spark.sql.connector.read.streaming.ReadLimit")
+        everything = limits.allAvailable()
         classes = [str(instance.getClass().getSimpleName()) for instance in instances]
     except (Py4JError, TypeError, AttributeError) as error:
         raise unknown_spark() from error

@@ -8,9 +8,7 @@ State is that of the partitions that had something to do in the epoch: all of it
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from vsc.runtime.spark.exchange.wire import CONTROL
@@ -24,6 +22,7 @@ _MAP = "map<string, bigint>"
 _STORES = "struct<stores: map<string, struct<rows: bigint, bytes: bigint, held: bigint, stream_time: bigint>>>"
 _COUNTS = f"struct<dropped_records: {_MAP}, missed_lookups: {_MAP}>"
 """Parts of a task's JSON. A count's name is ``NODE.REASON``."""
+_SUM = "coalesce(a, 0) + coalesce(b, 0)"
 
 
 def is_heard(spark: SparkSession) -> bool:
@@ -37,43 +36,39 @@ def is_heard(spark: SparkSession) -> bool:
 
 
 def observed(frame: DataFrame) -> DataFrame:
-    """The frame of wire rows, with its control rows observed; the rows are the same."""
-    stores = _task("state", _STORES)["stores"]
+    """The frame of wire rows, with its control rows observed; the rows are the same.
+
+    Spark reads each metric from one text: made of columns, they would be hundreds of calls of the JVM.
+    """
+    counts, stores = _task("counts", _COUNTS), f"{_task('state', _STORES)}.stores"
     metrics = {
-        "input_rows": _merged(_task("read", _MAP), _sum),
-        "output_rows": _merged(_task("written", _MAP), _sum),
-        "dropped_records": _merged(_task("counts", _COUNTS)["dropped_records"], _sum),
-        "missed_lookups": _merged(_task("counts", _COUNTS)["missed_lookups"], _sum),
-        "state_rows": _merged(_field(stores, "rows"), _sum),
-        "state_bytes": _merged(_field(stores, "bytes"), _sum),
-        "held_records": _merged(_field(stores, "held"), _sum),
-        "stream_times": _merged(_field(stores, "stream_time"), F.least),
-        "waiting_records": F.coalesce(F.sum(_task("state", "struct<waiting: bigint>")["waiting"]), F.lit(0)),
+        "input_rows": _merged(_task("read", _MAP), _SUM),
+        "output_rows": _merged(_task("written", _MAP), _SUM),
+        "dropped_records": _merged(f"{counts}.dropped_records", _SUM),
+        "missed_lookups": _merged(f"{counts}.missed_lookups", _SUM),
+        "state_rows": _merged(_field(stores, "rows"), _SUM),
+        "state_bytes": _merged(_field(stores, "bytes"), _SUM),
+        "held_records": _merged(_field(stores, "held"), _SUM),
+        "stream_times": _merged(_field(stores, "stream_time"), "least(a, b)"),
+        "waiting_records": f"coalesce(sum({_task('state', 'struct<waiting: bigint>')}.waiting), 0)",
     }
-    return frame.observe(NAME, *(metric.alias(name) for name, metric in metrics.items()))
+    return frame.observe(NAME, *(F.expr(text).alias(name) for name, text in metrics.items()))
 
 
-def _task(member: str, type_: str) -> Column:
+def _task(member: str, type_: str) -> str:
     """A member of a control row's JSON; null for all other rows."""
-    parsed = F.from_json(F.col("payload").cast("string"), f"{member} {type_}")
-    return F.when(F.col("dest") == CONTROL, parsed)[member]
+    parsed = f"from_json(cast(payload as string), '{member} {type_}')"
+    return f"(case when dest = {CONTROL} then {parsed} end).{member}"
 
 
-def _field(stores: Column, name: str) -> Column:
+def _field(stores: str, name: str) -> str:
     """One field of each store, where it has a value."""
-    values = F.transform_values(stores, lambda _, store: store[name])
-    return F.map_filter(values, lambda _, value: value.isNotNull())
+    values = f"transform_values({stores}, (store, found) -> found.{name})"
+    return f"map_filter({values}, (store, value) -> value is not null)"
 
 
-def _merged(maps: Column, merge: Callable[[Column, Column], Column]) -> Column:
-    """One map of those of all tasks, in order of its keys; values of the same key are merged."""
-    found = F.aggregate(
-        F.collect_list(maps),
-        F.create_map().cast(_MAP),
-        lambda all_, one: F.map_zip_with(all_, one, lambda _, a, b: merge(a, b)),
-    )
-    return F.map_from_entries(F.array_sort(F.map_entries(found)))
-
-
-def _sum(a: Column, b: Column) -> Column:
-    return F.coalesce(a, F.lit(0)) + F.coalesce(b, F.lit(0))
+def _merged(maps: str, merge: str) -> str:
+    """One map of those of all tasks, in order of its keys; `merge` is made of the values ``a`` and ``b`` of a key."""
+    both = f"(total, one) -> map_zip_with(total, one, (name, a, b) -> {merge})"
+    found = f"aggregate(collect_list({maps}), cast(map() as {_MAP}), {both})"
+    return f"map_from_entries(array_sort(map_entries({found})))"

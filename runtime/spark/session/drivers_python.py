@@ -14,6 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession, udf
 
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.session.session import is_here
 
 __all__ = ["drivers_python"]
@@ -67,15 +68,15 @@ def drivers_python(spark: SparkSession) -> Iterator[None]:
 
 def _compiled(spark: SparkSession) -> Any:
     """What makes an object of the class. Spark brings Janino, the compiler of its own code."""
-    jvm, gateway = spark._jvm, spark.sparkContext._gateway
-    assert jvm is not None and gateway is not None
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    compiler = java_class(spark, "org.codehaus.janino.SimpleCompiler")()
+    compiler.setParentClassLoader(java_class(spark, "java.lang.Thread").currentThread().getContextClassLoader())
     compiler.cook(_SOURCE)
     (constructor,) = compiler.getClassLoader().loadClass(_CLASS).getConstructors()
 
     def made(*given: Any) -> Any:
-        arguments = gateway.new_array(jvm.java.lang.Object, len(given))
+        arguments = gateway.new_array(java_class(spark, "java.lang.Object"), len(given))
         for place, one in enumerate(given):
             arguments[place] = one
         return constructor.newInstance(arguments)

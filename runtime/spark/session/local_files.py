@@ -10,10 +10,11 @@ sink's files are read by all kinds of programs, for which Hadoop's checksums are
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
+
+from vsc.runtime.spark.base.java import java_class
 
 __all__ = ["use_local_files"]
 
@@ -72,17 +73,17 @@ def use_local_files(spark: SparkSession) -> None:
 
     Hadoop keeps one object for all; those who have asked before keep theirs. One that the user has set stays.
     """
-    jvm: Any = spark._jvm
     if spark._jsc.hadoopConfiguration().get(_SETTING) is not None:
         return
     try:
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+        compiler = java_class(spark, "org.codehaus.janino.SimpleCompiler")()
+        compiler.setParentClassLoader(java_class(spark, "java.lang.Thread").currentThread().getContextClassLoader())
         compiler.cook(_SOURCE)
-        settings = jvm.org.apache.hadoop.conf.Configuration(spark._jsc.hadoopConfiguration())
+        settings = java_class(spark, "org.apache.hadoop.conf.Configuration")(spark._jsc.hadoopConfiguration())
         settings.setClassLoader(compiler.getClassLoader())
         settings.set(_SETTING, _CLASS)
-        files, local = jvm.org.apache.hadoop.fs.FileSystem, jvm.java.net.URI("file:///")
+        files = java_class(spark, "org.apache.hadoop.fs.FileSystem")
+        local = java_class(spark, "java.net.URI")("file:///")
         files.get(local, settings).close()  # Hadoop forgets the one that it keeps
         files.get(local, settings)
     except Py4JError as error:  # an epoch takes longer, and is the same

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from vsc.plan.secrets import SECRET_NAME, SECRET_OF_URL, SECRET_TEXT
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.base.hadoop import Files
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.object_stores import cloud_package
 from vsc.runtime.spark.exchange.wire import ROWS_A_BATCH
 
@@ -92,7 +93,7 @@ def checkpoint_settings(spark: SparkSession, files: Files) -> dict[str, str]:
     """
     found = _of_checkpoint(spark, files)
     for name, own in found.items():
-        given = spark.conf.getAll.get(name, own)
+        given = spark.conf.get(name, own)
         if given != own:
             _log.warning("%s=%s has no effect: vsc sets it to %s", name, given, own)
     return found
@@ -103,7 +104,7 @@ def _of_checkpoint(spark: SparkSession, files: Files) -> dict[str, str]:
         return {_CHECKSUMS: _checksums(spark), _FILE_MANAGER: _OF_FOLDERS}
     if not files.appears_whole:
         return {_CHECKSUMS: _checksums(spark)}
-    loader = spark._jvm.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
+    loader = java_class(spark, "java.lang.Thread").currentThread().getContextClassLoader()
     if loader.getResource(_OF_OBJECTS.replace(".", "/") + ".class") is None:
         _log.warning(
             "Spark writes, copies and deletes each file of %s: run with --packages %s, and it writes each once",
@@ -214,7 +215,8 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
 
     A bound of Arrow batches that the session has been given stays.
     """
-    settings = {name: value for name, value in settings.items() if name != _MOST_BYTES or name not in spark.conf.getAll}
+    if spark.conf.get(_MOST_BYTES, None) is not None:
+        settings = {name: value for name, value in settings.items() if name != _MOST_BYTES}
     before: dict[str, str | None] = {name: spark.conf.get(name, None) for name in settings}
     try:
         for name, value in settings.items():

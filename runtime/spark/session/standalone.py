@@ -25,6 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.words import counted
 from vsc.runtime.errors import StartError
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.session.ended import ended_as_they_started, text_of
 
 __all__ = ["check_answers", "looking_for_slots", "no_room", "registering", "watch_master"]
@@ -96,7 +97,8 @@ def _is_registering() -> bool:
     if jvm is None:
         return False
     try:
-        threads = jvm.java.lang.management.ManagementFactory.getThreadMXBean().dumpAllThreads(False, False)
+        beans = getattr(jvm, "java.lang.management.ManagementFactory")
+        threads = beans.getThreadMXBean().dumpAllThreads(False, False)
         return any(_WAITING in one.toString() for one in threads)
     except (Py4JNetworkError, OSError):  # it ends
         return False
@@ -247,12 +249,12 @@ def _in_charge(spark: SparkSession) -> tuple[str, Mapping[str, Any]] | None:
 
 def _page(spark: SparkSession, host: str, port: int) -> str:
     """The address of a master's page: it is asked for the port."""
-    jvm: Any = spark._jvm
-    assert jvm is not None
     environment = spark.sparkContext._jsc.sc().env()
-    request = jvm.java.lang.Class.forName(_PORTS).getField("MODULE$").get(None)
-    master = environment.rpcEnv().setupEndpointRef(jvm.org.apache.spark.rpc.RpcAddress(host, port), "Master")
-    return f"http://{host}:{master.askSync(request, jvm.scala.reflect.ClassTag.Any()).webUIPort()}"
+    request = java_class(spark, "java.lang.Class").forName(_PORTS).getField("MODULE$").get(None)
+    address = java_class(spark, "org.apache.spark.rpc.RpcAddress")(host, port)
+    master = environment.rpcEnv().setupEndpointRef(address, "Master")
+    answer = master.askSync(request, java_class(spark, "scala.reflect.ClassTag").Any())
+    return f"http://{host}:{answer.webUIPort()}"
 
 
 def no_room(master: str, state: Mapping[str, Any], application: str, cores: int) -> StartError | None:

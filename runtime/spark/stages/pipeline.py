@@ -15,6 +15,7 @@ from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.dead_letters import Letters
 from vsc.runtime.operators.source.read_columns import read_columns
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.exchange.delivery import delivery
@@ -67,7 +68,7 @@ def pipeline(
 
 def _of(spark: SparkSession, rows: DataFrame) -> DataFrame:
     """The same rows, moved to `spark`: a query runs in the session of its first source."""
-    of_rows = spark._jvm.org.apache.spark.sql.classic.Dataset.ofRows  # type: ignore[union-attr]
+    of_rows = java_class(spark, "org.apache.spark.sql.classic.Dataset").ofRows
     return DataFrame(of_rows(spark._jsparkSession, rows._jdf.logicalPlan()), spark)
 
 

@@ -24,6 +24,7 @@ from vsc.plan.nodes import Node, Source
 from vsc.runtime.errors import LakeTableError, SourceError
 from vsc.runtime.spark.base.ddl import ddl, quoted
 from vsc.runtime.spark.base.hadoop import Files
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.file_rows import MAX_BYTES
 from vsc.runtime.spark.connectors.jars import DELTA
@@ -73,7 +74,7 @@ class DeltaTable(LakeTable):
     def written(self, spark: SparkSession, writer: str) -> int | None:
         """See `LakeTable`."""
         with self.errors_in_words():
-            tables: Any = spark._jvm.io.delta.tables.DeltaTable  # type: ignore[union-attr]
+            tables = java_class(spark, "io.delta.tables.DeltaTable")
             session = spark._jsparkSession
             if self.name is not None:
                 table = tables.forName(session, self.sql)

@@ -19,6 +19,7 @@ from vsc.plan.nodes import Node
 from vsc.runtime.errors import LakeTableError, SourceError
 from vsc.runtime.spark.base.ddl import quoted
 from vsc.runtime.spark.base.hadoop import Files
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.checkpoint.spark_logs import replace_log
 from vsc.runtime.spark.connectors.jars import ICEBERG
@@ -106,8 +107,8 @@ class IcebergTable(LakeTable):
 
     def _table(self, spark: SparkSession) -> Any:
         with self.errors_in_words():
-            jvm: Any = spark._jvm
-            table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, self.sql)
+            tables = java_class(spark, "org.apache.iceberg.spark.Spark3Util")
+            table = tables.loadIcebergTable(spark._jsparkSession, self.sql)
             table.refresh()
             return table
 

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.base.hadoop import first_line
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.client import PREFIX, admin_for_python, offset_ranges, topic_id
 
@@ -57,7 +58,7 @@ class JavaTopics:
     """The same, asked by Kafka's client for Java."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._jvm: Any = spark._jvm
+        self._spark = spark
         self._admins: dict[Options, Any] = {}
 
     def id(self, options: Options) -> str:
@@ -69,19 +70,20 @@ class JavaTopics:
 
         def found(admin: Any, topic: str) -> dict[int, tuple[int, int]]:
             parts = [part.partition() for part in self._described(admin, topic).partitions()]
-            specs = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
+            specs = java_class(self._spark, "org.apache.kafka.clients.admin.OffsetSpec")
             low, high = (self._offsets(admin, topic, parts, spec) for spec in (specs.earliest(), specs.latest()))
             return {part: (low[part], high[part]) for part in parts}
 
         return self._asked(options, found)
 
     def _described(self, admin: Any, topic: str) -> Any:
-        names = self._jvm.java.util.Collections.singletonList(topic)
+        names = java_class(self._spark, "java.util.Collections").singletonList(topic)
         return admin.describeTopics(names).allTopicNames().get().get(topic)
 
     def _offsets(self, admin: Any, topic: str, parts: list[int], spec: Any) -> dict[int, int]:
-        places = {part: self._jvm.org.apache.kafka.common.TopicPartition(topic, part) for part in parts}
-        wanted = self._jvm.java.util.HashMap()
+        place_of = java_class(self._spark, "org.apache.kafka.common.TopicPartition")
+        places = {part: place_of(topic, part) for part in parts}
+        wanted = java_class(self._spark, "java.util.HashMap")()
         for place in places.values():
             wanted.put(place, spec)
         answer = admin.listOffsets(wanted)
@@ -97,12 +99,13 @@ class JavaTopics:
 
     def _admin(self, options: Options) -> Any:
         if options not in self._admins:
-            settings = self._jvm.java.util.Properties()
+            settings = java_class(self._spark, "java.util.Properties")()
             settings.put("bootstrap.servers", options.text("bootstrap_servers"))
             for name, value in options.spark.items():
                 if name.startswith(PREFIX):
                     settings.put(name.removeprefix(PREFIX), value)
-            self._admins[options] = self._jvm.org.apache.kafka.clients.admin.Admin.create(settings)
+            admins = java_class(self._spark, "org.apache.kafka.clients.admin.Admin")
+            self._admins[options] = admins.create(settings)
         return self._admins[options]
 
 
