@@ -25,6 +25,6 @@ LOCAL, HDFS = SimpleNamespace(is_local=True), SimpleNamespace(is_local=False, ap
 )
 def test_spark_4_1_writes_no_checksums_on_a_cluster(files: Any, version: str, master: str, checksums: str) -> None:
     """There, a task that is interrupted as it writes one leaves a state that cannot be loaded (SPARK-54585)."""
-    conf = SimpleNamespace(getAll={})
+    conf: dict[str, str] = {}
     spark = SimpleNamespace(version=version, sparkContext=SimpleNamespace(master=master), conf=conf)
     assert checkpoint_settings(cast(Any, spark), files)[CHECKSUMS] == checksums
