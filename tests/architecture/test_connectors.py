@@ -26,8 +26,9 @@ def names_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
-            if any(ast.unparse(side).endswith("kind") for side in sides):
-                yield from (found for side in sides for found in texts(side))
+            found = [one for side in sides for one in texts(side)]
+            if found and any(ast.unparse(side).endswith("kind") for side in sides):
+                yield from found
         elif isinstance(node, ast.Match) and ast.unparse(node.subject).endswith("kind"):
             yield from (found for case in node.cases for found in texts(case.pattern))
 
