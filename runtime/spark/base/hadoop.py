@@ -283,9 +283,8 @@ class Files:
 
     def _unless_missing(self, name: str, look: Callable[[], T], otherwise: T) -> T:
         """What a look at a file or a folder gives; `otherwise` if the file system says that there is none."""
-        if self.is_local and not os.path.exists(
-            self.local(name)
-        ):  # as Java asks; an error of the JVM takes long to read
+        # As Java asks. An error of the JVM takes long to read.
+        if self.is_local and not os.path.exists(self.local(name)):
             return otherwise
         try:
             return look()
