@@ -50,7 +50,7 @@ def file_errors_as(kind: type[VscRuntimeError], what: str, help: str) -> Iterato
         raise kind(f"{what} cannot be used: {problem}", without_store(problem) or help) from error
 
 
-def _java_class(error: Py4JJavaError) -> str:
+def _class_name(error: Py4JJavaError) -> str:
     return str(error.java_exception.getClass().getName())
 
 
@@ -136,7 +136,7 @@ class Files:
         try:
             return sorted(self._below(self._path(name)))
         except Py4JJavaError as error:
-            if _java_class(error) != _NOT_FOUND or self.exists(name):  # else something in it has just gone
+            if _class_name(error) != _NOT_FOUND or self.exists(name):  # else something in it has just gone
                 raise
             return []
 
@@ -192,7 +192,7 @@ class Files:
         try:
             context = contexts.getFileContext(self._root.toUri(), self._fs.getConf())
         except Py4JJavaError as error:
-            if _java_class(error) != _NO_CONTEXT:
+            if _class_name(error) != _NO_CONTEXT:
                 raise
             self.delete(new)
             self.rename(old, new)
@@ -264,9 +264,9 @@ class Files:
     def copy(self, name: str, to: Files, new: str) -> None:
         """Copies the files in a folder to one of `to`, with their modification times."""
         to.make(new)
+        util, conf = java_class(self._spark, "org.apache.hadoop.fs.FileUtil"), self._fs.getConf()
         for status in self._fs.listStatus(self._path(name)):
             target = to._path(f"{new}/{status.getPath().getName()}")
-            util, conf = java_class(self._spark, "org.apache.hadoop.fs.FileUtil"), self._fs.getConf()
             if not util.copy(self._fs, status.getPath(), to._fs, target, False, conf):
                 raise OSError(f"{status.getPath().toString()} could not be copied to {to.path(new)}")
             to._fs.setTimes(target, status.getModificationTime(), -1)
@@ -289,7 +289,7 @@ class Files:
         try:
             return look()
         except Py4JJavaError as error:
-            if _java_class(error) != _NOT_FOUND:
+            if _class_name(error) != _NOT_FOUND:
                 raise
         return otherwise
 

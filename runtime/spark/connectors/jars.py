@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import LakeReleaseError, MissingJarsError, StartError
-from vsc.runtime.spark.base.java import java_class
+from vsc.runtime.spark.base.java import has_java_class
 from vsc.runtime.spark.base.releases import minor_release
 
 __all__ = [
@@ -162,8 +162,7 @@ def check_session(lake: Package, spark: SparkSession, place: str) -> None:
             f"{place}: the Spark session was started without {lake.name}",
             f"start it with spark.jars.packages = {lake.coordinates()}; {needed}",
         )
-    loader = java_class(spark, "java.lang.Thread").currentThread().getContextClassLoader()
-    if loader.getResource(lake.extension.replace(".", "/") + ".class") is None:
+    if not has_java_class(spark, lake.extension):
         raise lake.missing("its jars are not on the class path")
 
 

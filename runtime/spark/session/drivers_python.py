@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession, udf
 
-from vsc.runtime.spark.base.java import java_class
+from vsc.runtime.spark.base.java import compiled_java, java_class
 from vsc.runtime.spark.session.session import is_here
 
 __all__ = ["drivers_python"]
@@ -67,13 +67,10 @@ def drivers_python(spark: SparkSession) -> Iterator[None]:
 
 
 def _compiled(spark: SparkSession) -> Any:
-    """What makes an object of the class. Spark brings Janino, the compiler of its own code."""
+    """What makes an object of the class."""
     gateway = spark.sparkContext._gateway
     assert gateway is not None
-    compiler = java_class(spark, "org.codehaus.janino.SimpleCompiler")()
-    compiler.setParentClassLoader(java_class(spark, "java.lang.Thread").currentThread().getContextClassLoader())
-    compiler.cook(_SOURCE)
-    (constructor,) = compiler.getClassLoader().loadClass(_CLASS).getConstructors()
+    (constructor,) = compiled_java(spark, _SOURCE).loadClass(_CLASS).getConstructors()
 
     def made(*given: Any) -> Any:
         arguments = gateway.new_array(java_class(spark, "java.lang.Object"), len(given))

@@ -14,7 +14,7 @@ import logging
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from vsc.runtime.spark.base.java import java_class
+from vsc.runtime.spark.base.java import compiled_java, java_class
 
 __all__ = ["use_local_files"]
 
@@ -76,11 +76,8 @@ def use_local_files(spark: SparkSession) -> None:
     if spark._jsc.hadoopConfiguration().get(_SETTING) is not None:
         return
     try:
-        compiler = java_class(spark, "org.codehaus.janino.SimpleCompiler")()
-        compiler.setParentClassLoader(java_class(spark, "java.lang.Thread").currentThread().getContextClassLoader())
-        compiler.cook(_SOURCE)
         settings = java_class(spark, "org.apache.hadoop.conf.Configuration")(spark._jsc.hadoopConfiguration())
-        settings.setClassLoader(compiler.getClassLoader())
+        settings.setClassLoader(compiled_java(spark, _SOURCE))
         settings.set(_SETTING, _CLASS)
         files = java_class(spark, "org.apache.hadoop.fs.FileSystem")
         local = java_class(spark, "java.net.URI")("file:///")

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from vsc.plan.secrets import SECRET_NAME, SECRET_OF_URL, SECRET_TEXT
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.base.hadoop import Files
-from vsc.runtime.spark.base.java import java_class
+from vsc.runtime.spark.base.java import has_java_class
 from vsc.runtime.spark.base.object_stores import cloud_package
 from vsc.runtime.spark.exchange.wire import ROWS_A_BATCH
 
@@ -104,8 +104,7 @@ def _of_checkpoint(spark: SparkSession, files: Files) -> dict[str, str]:
         return {_CHECKSUMS: _checksums(spark), _FILE_MANAGER: _OF_FOLDERS}
     if not files.appears_whole:
         return {_CHECKSUMS: _checksums(spark)}
-    loader = java_class(spark, "java.lang.Thread").currentThread().getContextClassLoader()
-    if loader.getResource(_OF_OBJECTS.replace(".", "/") + ".class") is None:
+    if not has_java_class(spark, _OF_OBJECTS):
         _log.warning(
             "Spark writes, copies and deletes each file of %s: run with --packages %s, and it writes each once",
             files.root, cloud_package(),

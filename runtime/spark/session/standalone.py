@@ -93,11 +93,10 @@ def registering(master: str, end: Callable[[], None]) -> Iterator[None]:
 
 def _is_registering() -> bool:
     """Whether a session is just waiting for its master."""
-    jvm: Any = SparkContext._jvm
-    if jvm is None:
+    if SparkContext._jvm is None:
         return False
     try:
-        beans = getattr(jvm, "java.lang.management.ManagementFactory")
+        beans = java_class(SparkContext, "java.lang.management.ManagementFactory")
         threads = beans.getThreadMXBean().dumpAllThreads(False, False)
         return any(_WAITING in one.toString() for one in threads)
     except (Py4JNetworkError, OSError):  # it ends
