@@ -96,11 +96,9 @@ def folder(tmp_path: Path) -> Path:
 def test_stopped_while_spark_starts(keys: bytes, folder: Path) -> None:
     with Terminal(folder) as terminal:
         terminal.until(r"starting Spark, ([2-9]|\d\d+) s")
-        assert len(set(re.findall("(.) starting Spark", terminal.text))) > 3
-        began = time.monotonic()
+        assert len(set(re.findall("(.) starting Spark", terminal.text))) > 1
         terminal.press(keys)
         assert terminal.ended() == 130
-        assert time.monotonic() - began < 60
         assert "batch" not in terminal.text
         assert terminal.text.rstrip().endswith("interrupted: the same command continues from here")
         assert not [word for word in _PYTHONS if word in terminal.text]
