@@ -19,9 +19,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     found.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """Three brokers, of which one may be killed."""
+    """Three brokers, of which one may be killed; idle, they take a tenth of a core."""
     found = Broker(tmp_path_factory.mktemp("kafka"), nodes=3)
     found.start()
     yield found
