@@ -27,7 +27,7 @@ from vsc.plan.types import INT, TIMESTAMP
 __all__ = ["join_shape"]
 
 _LATER = Call("greatest", tuple(Call("event_time", (Literal(side, INT),), TIMESTAMP) for side in (0, 1)), TIMESTAMP)
-"""The time of the later record of two streams, or of the only one."""
+"""The time of the later record of two streams, or of the later row of two tables; or of the only one."""
 
 
 def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) -> ShapeResult:
@@ -60,7 +60,7 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
     columns = _result_key(join, form, key, left, right, rekeyed)
     own = [column.name for column, expr in columns if expr == ColumnExpr(0, column.name, column.type)]
     inputs = (scope_input(join.left, 0, left), scope_input(join.right, 1, right))
-    time = _LATER if form == "stream-stream" else None
+    time = _LATER if form in ("stream-stream", "table-table") else None
     named_key = tuple((column.name, expr) for column, expr in columns)
     scope = replace(of_left, inputs=inputs, key=named_key, event_time=time)
     names = {column.name for column, _ in columns}

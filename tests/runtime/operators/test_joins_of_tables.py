@@ -50,6 +50,29 @@ def test_a_left_row_without_foreign_key_is_kept_by_a_left_join() -> None:
         assert found(driver, "t") == [("a", (1, None), 1), ("a", None, 2)]
 
 
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize(
+    ("mode", "on"), [("", ""), ("left ", ""), ("outer ", ""), ("", " on l.ref"), ("left ", " on l.ref")]
+)
+def test_the_event_time_of_a_result_is_that_of_the_later_row(mode: str, on: str, partitions: int) -> None:
+    text = f"""
+    table l (k string, ref string) from memory () key k;
+    table r (k string) from memory () key k;
+    table j = {mode}join l with r{on} select event_time() as t, event_time(l) as one, event_time(r) as other;
+    sink j to noop ();
+    """
+    with TopologyTestDriver(text, partitions=partitions) as driver:
+        driver.pipe("l", {"k": "x", "ref": "x"}, timestamp=5)
+        driver.pipe("r", {"k": "x"}, timestamp=9)
+        driver.pipe("l", {"k": "x", "ref": "x"}, timestamp=7)
+        driver.pipe("l", {"k": "x", "ref": "x"}, timestamp=11)
+        driver.pipe("r", {"k": "y"}, timestamp=12)
+        rows = [r.value for r in driver.read("j")]
+    times = [tuple(None if t is None else t.microsecond // 1000 for t in row.values()) for row in rows if row]
+    alone = [] if mode == "" else [(5, 5, None)]
+    assert times == [*alone, (9, 5, 9), (9, 7, 9), (11, 11, 9), *([(12, None, 12)] if mode == "outer " else [])]
+
+
 def test_what_is_not_the_newest_of_a_versioned_side_is_dropped_and_counted() -> None:
     text = A_AND_B + "table j = outer join a with b select a.v as a, b.v as b; sink j to noop ();"
     with TopologyTestDriver(text) as driver:
