@@ -175,8 +175,11 @@ class _Typer:
     def _unary(self, expr: syntax.Unary) -> Expr | None:
         if expr.op == "-" and isinstance(expr.arg, syntax.Literal):
             value = expr.arg.value
-            if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-                return literal(value.copy_negate() if isinstance(value, Decimal) else -value, expr.span)
+            if isinstance(value, Decimal):
+                return literal(value.copy_negate(), expr.span)
+            # not -0e0: as a literal it would equal 0e0, and equal calls are computed once
+            if type(value) is int or (isinstance(value, float) and value):
+                return literal(-value, expr.span)
         found = self.operands(expr.arg)
         if found is None:
             return None

@@ -211,6 +211,12 @@ def test_coerce_loses_nothing() -> None:
     assert common_type(INT, TIMESTAMP) is None
 
 
+def test_a_negative_zero_equals_zero_where_both_are_the_same_value() -> None:
+    assert check("-0e0").expr != check("0e0").expr
+    assert check("-0").expr == check("0").expr
+    assert check("-0.0").expr == check("0.0").expr
+
+
 def test_aggregate_calls_are_known() -> None:
     assert is_aggregate_call(parse_expression("sum(n + 1)").expression)  # type: ignore[arg-type]
     assert not is_aggregate_call(parse_expression("abs(sum(n))").expression)  # type: ignore[arg-type]

@@ -28,6 +28,7 @@ from vsc.plan.nodes import AggregateCall, Materialize, Plan, Window
 from vsc.plan.types import BIGINT, DOUBLE, ArrayType
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.state.kv import MemoryKV
+from vsc.testing import TopologyTestDriver
 
 TUMBLING = Window("tumbling", 5, 5, 3)
 
@@ -126,3 +127,14 @@ def test_stores_behind_windows() -> None:
     b.add("copy", "table", Materialize(), ["made"], b.plan().node("made").schema, unversioned("copy"))
     records = history(["s"], 1)
     assert run(b.plan(), records, "columns", 3) == run(b.plan(), records, "records")
+
+
+def test_calls_that_differ_in_the_sign_of_a_zero_are_two() -> None:
+    text = """
+    stream s (id int, x double) from memory () key id;
+    table a = aggregate s group by 1 as one
+      select max(cast(x * 0e0 as string)) as zero, max(cast(x * -0e0 as string)) as negative;
+    """
+    with TopologyTestDriver(text) as driver:
+        driver.pipe("s", {"id": 1, "x": 2.0}, timestamp=1)
+        assert [record.value for record in driver.read("a")] == [{"zero": "0.0", "negative": "-0.0"}]
