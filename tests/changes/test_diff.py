@@ -188,6 +188,34 @@ def test_what_was_computed_by_the_old_text_is_rebuilt(was: str, now: str, reason
         assert set(found.values()) == {f"rebuild: {reason}"}
 
 
+SPLIT = """
+stream transfers (id bigint, payer string, payee string, amount int, at bigint)
+  from files (path = 'transfers', format = 'json') key id timestamp at;
+stream debits = map transfers select payer as account, -amount as change;
+stream credits = map transfers select payee as account, amount as change;
+stream bookings = merge debits, credits;
+table balances = aggregate bookings group by account select sum(change) as balance;
+sink balances to console ();
+"""
+
+
+def test_columns_of_merged_streams_belong_together() -> None:
+    turned = SPLIT.replace("-amount", "+amount").replace(" amount as", " -amount as").replace("+amount", "amount")
+    found = verdicts(SPLIT, turned)
+    assert {name for name, verdict in found.items() if verdict.startswith("rebuild")} == {
+        "store balances",
+        "store balances#groups",
+        "sink balances to console",
+    }
+
+
+@pytest.mark.parametrize("clause", ["", "stream big = filter transfers where amount > 9;"])
+def test_streams_may_be_merged_in_another_order(clause: str) -> None:
+    text = SPLIT.replace("map transfers", "map big", 1) + clause if clause else SPLIT
+    assert verdicts(text, text.replace("debits, credits", "credits, debits")) == {}
+    assert verdicts(text, text.replace("debits", "first").replace("credits", "other")) == {}
+
+
 def test_a_store_that_loses_its_history_is_rebuilt() -> None:
     found = changed(("versioned (retention = 7 days)", ""), (" grace 5 minutes", ""))
     assert found["store rates"] == "rebuild: it was versioned, is unversioned"

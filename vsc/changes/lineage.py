@@ -123,15 +123,19 @@ class _Lineages:
 
     def _merge(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
         term = self._terms.of
+        names = sorted(column.name for column in node.schema.value)
+        # one order for all columns, also of inputs with the same records
+        inputs = sorted(inputs, key=lambda of: (of.rows, of.time, of.key, [of.columns[name] for name in names]))
+        rows = tuple(of.rows for of in inputs)
 
-        def merged(parts: list[int]) -> int:
-            return term("merged", tuple(sorted(zip((of.rows for of in inputs), parts, strict=True))))
+        def merged(parts: Sequence[int]) -> int:
+            return term("merged", rows, tuple(parts))
 
-        rows, time = term("merge", tuple(sorted(of.rows for of in inputs))), merged([of.time for of in inputs])
-        key = tuple(merged(list(parts)) for parts in zip(*(of.key for of in inputs), strict=True))
+        time = merged([of.time for of in inputs])
+        key = tuple(merged(parts) for parts in zip(*(of.key for of in inputs), strict=True))
         columns = {column.name: merged([of.columns[column.name] for of in inputs]) for column in node.schema.value}
         fresh = frozenset.intersection(*(of.fresh for of in inputs))
-        return Lineage(rows, time, key, {**_named(node, key), **columns}, fresh)
+        return Lineage(term("merge", rows), time, key, {**_named(node, key), **columns}, fresh)
 
     def _explode(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
         (of,) = inputs
