@@ -390,6 +390,43 @@ def test_a_store_that_is_new_to_a_node_lacks_its_rows_and_so_does_what_reads_the
     }
 
 
+UNKNOWN = "`t` had no store: its earlier rows are missing from the new one"
+
+
+@pytest.mark.parametrize(
+    ("reader", "stores"),
+    [
+        ("table a = aggregate READ group by w select count(*) as n;", {"a", "a#groups"}),
+        ("table m = map READ select w + 1 as w; table a = aggregate m group by w select count(*) as n;",
+         {"a", "a#groups"}),
+        ("table a = left join o with READ as t select o.v, t.w materialize unversioned;", {"a"}),
+        ("table a = left join o with READ as t on o.k select o.v, t.w;", {"a#subscriptions"}),
+        ("stream j = left join s with READ as t select t.w; table a = to_table j materialize unversioned;", {"a"}),
+    ],
+)  # fmt: skip
+def test_who_needs_the_rows_of_a_source_that_had_no_store_lacks_those_from_before(
+    reader: str, stores: set[str]
+) -> None:
+    sources = f"{OF_STREAM}{OF_TABLE.replace(' materialize unversioned', '')}"
+    sources += "table o = to_table s materialize unversioned;"
+    old = f"{sources} table copy = materialize t unversioned; {reader} sink a to noop ();"
+    found = verdicts(old.replace("READ", "copy"), f"{sources} {reader} sink a to noop ();".replace("READ", "t"))
+    assert {name: found.pop(f"store {name}") for name in stores} == dict.fromkeys(stores, f"rebuild: {UNKNOWN}")
+    assert found["store t"] == f"new: {UNKNOWN}"
+    assert found["sink a to noop"] == f"rebuild: {UNKNOWN}"
+
+
+def test_a_filter_that_asks_a_new_store_misses_deletions_of_rows_from_before() -> None:
+    old = OF_TABLE.replace(" materialize unversioned", "") + "table f = filter t where w > 0; sink f to noop ();"
+    old += "table m = map t select w + 1 as w; sink m to noop ();"
+    assert verdicts(old, old + "table a = aggregate t group by w select count(*) as n;") == {
+        "store t": f"new: {UNKNOWN}",
+        "store a": "new",
+        "store a#groups": "new",
+        "sink f to noop": f"rebuild: {UNKNOWN}",
+    }
+
+
 def test_what_becomes_of_a_tables_rows_in_a_new_node_is_said() -> None:
     new = OF_TABLE + "table a = aggregate t group by w select count(*) as n;"
     assert verdicts(OF_TABLE, new) == {

@@ -158,6 +158,8 @@ def _new_store(nodes: Nodes, new: Plan, store: _Store) -> Change:
     if store.beside == EXPIRING and _goes_on(nodes, node) and _kind(nodes.pairs[node.name]) == _kind(node):
         reason = "rows from before expire as well: those that are due with the first rows read"
         return Change("store", store.name, Verdict.NEW, reason, node.owner, node.line)
+    if store.beside is None and node.name in nodes.forgetful:
+        return Change("store", store.name, Verdict.NEW, nodes.forgetful[node.name].text, node.owner, node.line)
     if node.name in nodes.meanings:
         return Change("store", store.name, Verdict.NEW, nodes.meanings[node.name].reason, node.owner, node.line)
     fill = _fill(nodes, new, node)

@@ -36,7 +36,8 @@ class Meaning:
 class Nodes:
     """The nodes of two plans. `pairs`: by the name of a node in the new plan, its predecessor, if it has one.
     `successors`: by the name of a node in the old plan, its successor, if it has one. `meanings`: how the meaning of
-    each new node with a predecessor has changed."""
+    each new node with a predecessor has changed. `forgetful`: by their names, the tables whose rows from before nobody
+    knows, as their source had no store, and why."""
 
     def __init__(self, old: Plan, new: Plan) -> None:
         self._new = {node.name: node for node in new.nodes}
@@ -53,11 +54,13 @@ class Nodes:
         self._pair(old, new)
         self.successors = {before.name: self._new[name] for name, before in self.pairs.items()}
         self._emptied: dict[str, Reason | None] = {}
+        self.forgetful: dict[str, Reason] = {}
         for node in ordered(new):
             before = self.pairs.get(node.name)
             if before is not None:
                 self.meanings[node.name] = self._judged(node, before)
             self._note_emptied(node)
+            self._note_forgetful(node)
 
     # ---------------------------------------------------------------------------------------------------------- pairing
 
@@ -98,12 +101,14 @@ class Nodes:
         for name in new.inputs:
             if name in self._emptied:
                 return self._changed(self._emptied[name] or self._reasons.other_input(new, old))
+        if (forgotten := self._forgotten(new)) is not None:
+            return self._changed(forgotten)
         if self._was[old.name].rows != self._now[new.name].rows:
             return self._changed(self._reasons.of_rows(new, old))
         if old.schema.key != new.schema.key:
             return self._changed(self._reasons.of_key(new, old))
         if old.store is None and new.store is not None and not isinstance(new.operation, Source):
-            return Meaning("changed", f"`{new.owner}` had no store: its earlier rows are missing from the new one", new)
+            return self._changed(_had_no_store(new))
         return self._of_columns(new, old)
 
     def _of_columns(self, new: Node, old: Node, read: frozenset[str] | None = None) -> Meaning:
@@ -164,8 +169,36 @@ class Nodes:
             self._emptied[node.name] = self._emptied[above] if meaning is None else Reason(meaning.reason, meaning.node)
         elif kept and meaning is None and not isinstance(node.operation, Source):
             self._emptied[node.name] = None
+        elif meaning is not None and self._forgotten(node) is not None:
+            self._emptied[node.name] = self._forgotten(node)
         elif kept and meaning is not None and meaning.state == "changed":
             self._emptied[node.name] = Reason(meaning.reason, meaning.node)
+
+    def _note_forgetful(self, node: Node) -> None:
+        """Notes a source whose store is new, and a table that knows no rows but those of such a source."""
+        before = self.pairs.get(node.name)
+        if isinstance(node.operation, Source):
+            if before is not None and before.store is None and node.store is not None:
+                self.forgetful[node.name] = _had_no_store(node)
+        elif node.kind == "table" and node.store is None:
+            reason = next((self.forgetful[name] for name in node.inputs if name in self.forgetful), None)
+            if reason is not None:
+                self.forgetful[node.name] = reason
+
+    def _forgotten(self, node: Node) -> Reason | None:
+        """Why a node that needs rows from before does not find them."""
+        inputs = enumerate(node.inputs)
+        return next((self.forgetful[n] for port, n in inputs if n in self.forgetful and _needs_rows(node, port)), None)
+
+
+def _needs_rows(node: Node, port: int) -> bool:
+    """Whether a node looks into the table at an input, or needs the rows before its changes."""
+    joined = len(node.inputs) > 1 and node.operation.reads[port : port + 1] == ("table",)
+    return joined or node.operation.asks_old(port)
+
+
+def _had_no_store(node: Node) -> Reason:
+    return Reason(f"`{node.owner}` had no store: its earlier rows are missing from the new one", node)
 
 
 def _of_rows(node: Node) -> bool:
