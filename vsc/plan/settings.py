@@ -61,6 +61,8 @@ def _own_value(facts: ConnectorFacts, role: Role, name: str, value: Scalar) -> W
     """What is wrong with an option of vsc's own."""
     if name in ("schema_id", "key_schema_id") and type(value) is int and not 0 <= value < 1 << 31:
         return f"`{name}` cannot be {value}", "write the id of the schema, a number of 0 or more"
+    if name == "rows_per_second" and type(value) is int and value >= 1 << 63:
+        return f"`{name}` cannot be {value}", "write a smaller number"
     if not isinstance(value, str):
         return None
     if name in _TEXTS and not value.strip():

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from vsc.plan.connectors.facts import MAX_AHEAD, WITH_TIMESTAMP, ConnectorFacts, OptionSpec
+from vsc.plan.connectors.facts import MAX_AHEAD, WITH_TIMESTAMP, ConnectorFacts, OptionSpec, Wrong
+from vsc.plan.connectors.spark_values import wrong_age
 from vsc.plan.types import BIGINT, TIMESTAMP, DataType
 
 __all__ = ["ConsoleFacts", "MemoryFacts", "NoopFacts", "RateFacts"]
@@ -24,6 +25,10 @@ class RateFacts(ConnectorFacts):
     main = "rows_per_second"
     own_names: ClassVar[Mapping[str, str]] = {"rowspersecond": "rows_per_second"}
     provides: ClassVar[Mapping[str, DataType]] = {"value": BIGINT, "at": TIMESTAMP}
+
+    def wrong_word(self, name: str, value: str) -> Wrong:
+        """How long it takes to come to its rate."""
+        return wrong_age(name, value) if name.lower() == "rampuptime" else None
 
 
 class ConsoleFacts(ConnectorFacts):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from vsc.plan.connectors.facts import VARIABLE, Problem, Scalar, Values, Wrong, written
+from vsc.plan.connectors.java_texts import wrong_time_pattern
 from vsc.plan.connectors.spark_values import wrong_count, wrong_flag
 
 __all__ = ["writer_problems", "wrong_writer_option"]
@@ -33,6 +34,10 @@ _CODECS: Mapping[Scalar | None, tuple[str, ...]] = {
     "parquet": ("none", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "zstd"),
     "orc": ("none", "uncompressed", "snappy", "zlib", "lzo", "brotli", "lz4", "zstd"),
 }
+
+_PATTERNS = ("dateformat", "timestampformat", "timestampntzformat")
+_CHARSETS = ("UTF-8", "US-ASCII", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE", "UTF-32")
+_SINGLE = ("quote", "escape", "comment", "chartoescapequoteescaping")
 
 
 def wrong_writer_option(name: str, options: Values) -> Wrong:
@@ -64,7 +69,32 @@ def _value(form: Scalar | None, name: str, text: str) -> Wrong:
         return f"'{name}' cannot be '{text}' for {_shown(form)}", f"use one of {', '.join(_CODECS[form])}"
     if lower in _FLAGS:
         return wrong_flag(name, text)
-    return wrong_count(name, text, 1_000_000) if lower == "maxrecordsperfile" else None
+    if lower in _PATTERNS:
+        return wrong_time_pattern(name, text, reads=False)
+    if lower in ("encoding", "charset") and text.upper() not in _CHARSETS:
+        return f"'{name}' cannot be '{text}'", f"use one of {', '.join(_CHARSETS)}"
+    if lower == "maxrecordsperfile":
+        return wrong_count(name, text, 1_000_000)
+    if lower == "linesep" and not text:
+        return f"'{name}' is empty", f"write the end of a line, or remove '{name}'"
+    return _cell_value(name, text) if form == "csv" else None
+
+
+def _cell_value(name: str, text: str) -> Wrong:
+    """What is wrong with the value of an option for how CSV files are written."""
+    lower = name.lower()
+    if lower in ("sep", "delimiter") and text in ("", "\\"):
+        return f"'{name}' cannot be '{text}'", f"write a character, such as `'{name}' = ';'`"
+    if lower in _SINGLE and len(text) > 1:
+        return f"'{name}' is a single character, not '{text}'", f"write one, or remove '{name}'"
+    if lower == "linesep" and len(text) > 2:
+        return (
+            f"'{name}' is at most two characters for CSV, not '{text}'",
+            f"remove '{name}': lines then end in a '\\n'",
+        )
+    if lower == "extension" and text and not text.isalpha():
+        return f"'{name}' is made of letters, not '{text}'", "write one without a dot, such as 'csv'"
+    return None
 
 
 def _shown(form: Scalar | None) -> str:

@@ -22,8 +22,9 @@ from vsc.plan.connectors.facts import (
     written,
 )
 from vsc.plan.connectors.file_writers import writer_problems, wrong_writer_option
+from vsc.plan.connectors.java_texts import wrong_glob, wrong_time_pattern
 from vsc.plan.connectors.place import Place, folder
-from vsc.plan.connectors.spark_values import wrong_age, wrong_time
+from vsc.plan.connectors.spark_values import wrong_age
 
 __all__ = [
     "CELL_OPTIONS", "CELL_TEXTS", "FILE_OPTIONS", "LINE_OPTIONS", "TEXT_FORMATS", "FilesFacts", "cell_problems",
@@ -34,8 +35,7 @@ TEXT_FORMATS = frozenset(("timestampformat", "dateformat"))
 """Spark's options, in lower case, for how times are written."""
 FILE_OPTIONS = frozenset(
     ("maxfilespertrigger", "maxbytespertrigger", "latestfirst", "filenameonly", "maxfileage", "cleansource",
-     "sourcearchivedir", "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup",
-     "ignoremissingfiles")
+     "sourcearchivedir", "pathglobfilter", "recursivefilelookup", "ignoremissingfiles")
 )  # fmt: skip
 """Spark's options, in lower case, that say which files are read, not how."""
 LINE_OPTIONS = frozenset(("linesep", "multiline"))
@@ -59,6 +59,7 @@ _SIZE = re.compile(r"(\d{1,12}) *([kmg]?)b", re.IGNORECASE)
 _CHARSETS = ("encoding", "charset")
 _SPLIT = "maxrecordsperfile"
 _EXTENSION = "extension"
+_NOT_OF_STREAMS = frozenset(("modifiedbefore", "modifiedafter"))
 _BAD_ROWS = frozenset(("mode", "columnnameofcorruptrecord", "badrecordspath", "ignorecorruptfiles"))
 
 
@@ -117,6 +118,11 @@ class FilesFacts(ConnectorFacts):
                 f"'{name}' would lose rows without a word",
                 f"remove '{name}': what happens to rows that cannot be read is said by `vsc run --on-bad-row`",
             )
+        if lower in _NOT_OF_STREAMS:
+            return (
+                f"Spark has '{name}' for what is read once, not for a stream of files",
+                f"remove '{name}', or let a `filter` compare times; 'pathGlobFilter' chooses files by name",
+            )
         if form not in _OF_FORMAT or of_files(name) or lower in (known := _OF_FORMAT[form] | FILE_OPTIONS):
             return None
         return (
@@ -129,8 +135,12 @@ class FilesFacts(ConnectorFacts):
         lower = name.lower()
         if value.lower() not in (words := _WORDS.get(lower, (value.lower(),))):
             return f"'{name}' cannot be '{value}'", f"write {', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
-        if lower in ("modifiedbefore", "modifiedafter"):
-            return wrong_time(name, value)
+        if lower in ("sourcearchivedir", "linesep") and not value:
+            return f"'{name}' is empty", f"write a value, or remove '{name}'"
+        if lower in TEXT_FORMATS:
+            return wrong_time_pattern(name, value, reads=True)
+        if lower == "pathglobfilter":
+            return wrong_glob(name, value)
         return wrong_age(name, value) if lower == "maxfileage" else None
 
     def wrong_together(self, role: Role, options: Values, spark: Values) -> Iterator[Problem]:
@@ -140,11 +150,8 @@ class FilesFacts(ConnectorFacts):
             yield from writer_problems(options, spark)
         if role == "source" and options.get("format") == "csv":
             yield from cell_problems(spark)
-        given = {name.lower(): (name, written(value).lower()) for name, value in spark.items()}
-        name, value = given.get("cleansource", ("", ""))
-        if role == "source" and value == "archive" and "sourcearchivedir" not in given:
-            yield Problem(name, True, True, f"'{name}' = 'archive' needs a folder for the files",
-                          "add 'sourceArchiveDir' = '...'")  # fmt: skip
+        if role == "source":
+            yield from _listing_problems(str(options.get("path", "")), spark)
 
     def place(self, options: Mapping[str, str]) -> Place:
         """The folder."""
@@ -159,6 +166,26 @@ def size_bytes(text: str) -> int | None:
     """The bytes of a size such as ``128 MB``, with units of 1024 as in Spark; None if the text is none."""
     found = _SIZE.fullmatch(text.strip())
     return None if found is None else int(found.group(1)) << 10 * " kmg".index(found.group(2).lower() or " ")
+
+
+def _listing_problems(path: str, spark: Values) -> Iterator[Problem]:
+    """What is wrong with the options that say which files an epoch takes, and what becomes of them."""
+    given = {name.lower(): (name, written(value)) for name, value in spark.items()}
+    name, value = given.get("cleansource", ("", ""))
+    if value.lower() == "archive" and "sourcearchivedir" not in given:
+        yield Problem(name, True, True, f"'{name}' = 'archive' needs a folder for the files",
+                      "add 'sourceArchiveDir' = '...'")  # fmt: skip
+    name, archive = given.get("sourcearchivedir", ("", ""))
+    if (
+        value.lower() == "archive"
+        and archive
+        and f"{folder(archive, '').path}/".startswith(f"{folder(path, '').path}/")
+    ):
+        yield Problem(name, True, True, f"'{name}' cannot be in the folder that is read",
+                      "name a folder outside of it")  # fmt: skip
+    if given.keys() >= {"maxfilespertrigger", "maxbytespertrigger"}:
+        name = given["maxfilespertrigger"][0]
+        yield Problem(name, True, False, "an epoch is bounded by files or by bytes, not by both", f"remove '{name}'")
 
 
 def _not_merged(name: str, options: Values) -> Wrong:

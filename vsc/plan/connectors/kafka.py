@@ -18,8 +18,10 @@ from vsc.plan.connectors.facts import (
     Role,
     Values,
     Wrong,
+    written,
 )
 from vsc.plan.connectors.place import Place
+from vsc.plan.connectors.spark_values import wrong_age, wrong_number
 
 __all__ = ["KafkaFacts"]
 
@@ -39,6 +41,10 @@ _OF_SPARK = frozenset(
      "kafkaconsumer.polltimeoutms", "fetchoffset.numretries", "fetchoffset.retryintervalms", "groupidprefix")
 )  # fmt: skip
 """The options of Spark, in lower case, that a source takes beside Kafka's own."""
+_COUNTED = {
+    "kafkaconsumer.polltimeoutms": "a number of milliseconds", "fetchoffset.numretries": "a number of attempts",
+    "fetchoffset.retryintervalms": "a number of milliseconds",
+}  # fmt: skip
 _SERVER = re.compile(r"(?:\w+://)?(?:\[[^\s\]]+\]|[^\s,;/:\[\]]+)(?::\d{1,5})?")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _ISOLATION = ("read_committed", "read_uncommitted")
@@ -112,14 +118,26 @@ class KafkaFacts(ConnectorFacts):
         )
 
     def wrong_word(self, name: str, value: str) -> Wrong:
-        """Which records are read."""
-        if name.lower() == "kafka.isolation.level" and value not in _ISOLATION:
+        """Which records are read, and how long is waited for them."""
+        lower = name.lower()
+        if lower == "maxtriggerdelay":
+            return wrong_age(name, value)
+        if lower in _COUNTED:
+            return wrong_number(name, value, _COUNTED[lower], 3)
+        if lower == "kafka.isolation.level" and value not in _ISOLATION:
             return f"'{name}' cannot be '{value}'", "write 'read_committed' or 'read_uncommitted'"
         return None
 
     def wrong_together(self, role: Role, options: Values, spark: Values) -> Iterator[Problem]:
-        """Options of change events."""
-        return debezium_problems(role, options)
+        """Options of change events; bounds of an epoch that exclude each other."""
+        yield from debezium_problems(role, options)
+        given = {name.lower(): (name, written(value)) for name, value in spark.items()}
+        (name, least), (_, most) = (
+            given.get(one, ("", "")) for one in ("minoffsetspertrigger", "maxoffsetspertrigger")
+        )
+        if role == "source" and least.isdecimal() and most.isdecimal() and int(least) > int(most):
+            message = f"'{name}' is {least}, and an epoch takes at most {most} offsets"
+            yield Problem(name, True, True, message, "write a smaller number than 'maxOffsetsPerTrigger'")
 
     def place(self, options: Mapping[str, str]) -> Place:
         """The topic, in the cluster of these brokers."""

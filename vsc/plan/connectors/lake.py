@@ -20,6 +20,7 @@ from vsc.plan.connectors.facts import (
     Wrong,
     written,
 )
+from vsc.plan.connectors.java_texts import wrong_regex
 from vsc.plan.connectors.place import Place, folder
 from vsc.plan.connectors.spark_values import wrong_count, wrong_number, wrong_time
 
@@ -111,6 +112,8 @@ class DeltaFacts(LakeFacts):
         lower = name.lower()
         if lower == "startingversion" and value.lower() != "latest":
             return wrong_number(name, value, "a version of the table or 'latest'", 0)
+        if lower == "excluderegex":
+            return wrong_regex(name, value)
         return wrong_time(name, value) if lower == "startingtimestamp" else None
 
     def wrong_together(self, role: Role, options: Values, spark: Values) -> Iterator[Problem]:

@@ -14,11 +14,15 @@ __all__ = ["wrong_age", "wrong_count", "wrong_flag", "wrong_number", "wrong_size
 
 _INT, _LONG = 2**31 - 1, 2**63 - 1
 """The largest whole numbers that Spark takes."""
+_OF_INT = (
+    "maxfilespertrigger", "numpartitions", "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch",
+)  # fmt: skip
+"""Numbers of things that are no longs, in lower case."""
 _TIME = re.compile(
     r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.\d*)?)?)?)?"
     r"(?:\s*[A-Za-z+-].*)?)?)?)?\s*"
 )
-_SIZE = re.compile(r"\s*\d+ *(?:b|[kmgtp]b?)?\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*(\d+) *(?:b|[kmgtp]b?)?\s*", re.IGNORECASE)
 _AGE = re.compile(r"\s*-?\d+ *(?:us|ms|s|min|m|h|d)?\s*", re.IGNORECASE)
 
 
@@ -31,16 +35,17 @@ def wrong_flag(name: str, value: str) -> Wrong:
 
 def wrong_count(name: str, value: str, example: int) -> Wrong:
     """What is wrong with the value of an option of Spark's that is a number of things."""
-    most = _INT if "files" in name.lower() else _LONG
-    if value.isdecimal() and 0 < int(value) <= most:
+    most = _INT if name.lower() in _OF_INT else _LONG
+    number = _number(value)
+    if 0 < number <= most:
         return None
-    what = f"of at most {most:,}" if value.isdecimal() and int(value) else "of at least 1"
+    what = f"of at most {most:,}" if number > 0 else "of at least 1"
     return f"'{name}' is a whole number {what}, not '{value}'", f"write one, such as '{example}'"
 
 
 def wrong_number(name: str, value: str, what: str, example: int) -> Wrong:
     """What is wrong with a whole number of 0 or more: `what` it is, with an `example`."""
-    if value.isdecimal() and int(value) <= _LONG:
+    if 0 <= _number(value) <= _LONG:
         return None
     return f"'{name}' is {what}, not '{value}'", f"write one, such as '{example}'"
 
@@ -57,8 +62,9 @@ def wrong_time(name: str, value: str) -> Wrong:
 
 
 def wrong_size(name: str, value: str) -> Wrong:
-    """What is wrong with a number of bytes, which may have a unit."""
-    if _SIZE.fullmatch(value):
+    """What is wrong with a number of bytes, at least one, which may have a unit."""
+    match = _SIZE.fullmatch(value)
+    if match is not None and _number(match[1]) > 0:
         return None
     return f"'{name}' is a number of bytes, not '{value}'", "write one, such as '134217728' or '128m'"
 
@@ -68,6 +74,12 @@ def wrong_age(name: str, value: str) -> Wrong:
     if _AGE.fullmatch(value):
         return None
     return f"'{name}' is a span of time, not '{value}'", "write one, such as '7d' (us, ms, s, m, h, d)"
+
+
+def _number(text: str) -> int:
+    """The whole number that a text of digits is, one that is too large for Spark if it has too many; else -1."""
+    digits = text.lstrip("0")[:20]
+    return -1 if not text.isdecimal() else int(digits or "0")
 
 
 def _or(part: int | None, other: int) -> int:
