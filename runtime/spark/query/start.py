@@ -53,7 +53,7 @@ from vsc.runtime.spark.query.pacer import Pacer
 from vsc.runtime.spark.query.preflight import PreparedRun, prepare
 from vsc.runtime.spark.query.running_query import Epochs, RunningQuery
 from vsc.runtime.spark.query.shared import shared_by
-from vsc.runtime.spark.query.written_folders import written_folders
+from vsc.runtime.spark.query.written_folders import unless_refused, written_folders
 from vsc.runtime.spark.report.bad_rows import BadRows
 from vsc.runtime.spark.report.lineage import RunLineage
 from vsc.runtime.spark.report.observed import observed
@@ -194,6 +194,11 @@ def start(
 
 def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
     """`start`, for callers that need more than the query."""
+    with unless_refused(what.resolved, what.job.checkpoint, default_is_local(spark)):
+        return _started(what, spark, on_epoch)
+
+
+def _started(what: Opened, spark: SparkSession, on_epoch: Sequence[Hook]) -> Started:
     job, opened = what.job, what.checkpoint
     plan, back_to = job.plan, job.back_to
     columns = MissingColumns(spark, what.resolved, _read_before(what))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.spark.base.disks import CHECKPOINT, WrittenFolder
+from vsc.runtime.spark.base.folders import missing, remove_empty
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.base.paths import is_local, local_path
 from vsc.runtime.spark.connectors.registry import connector_of
 
-__all__ = ["results_of", "written_folders"]
+__all__ = ["results_of", "unless_refused", "written_folders"]
 
 
 def results_of(plan: Plan, checkpoint: str | None) -> Iterator[WrittenFolder]:
@@ -34,3 +36,18 @@ def written_folders(plan: Plan, checkpoint: str, local_dir: str | None) -> tuple
     return tuple(
         WrittenFolder(place.what, local_path(place.path)) for place in found if place.path and is_local(place.path)
     )
+
+
+@contextmanager
+def unless_refused(plan: Plan, checkpoint: str, default_local: bool) -> Iterator[None]:
+    """For a start, which makes folders on the way: if it fails, it leaves none that is empty and was not there before.
+
+    `default_local`: paths without a scheme are on this machine.
+    """
+    places = [place.path for place in results_of(plan, checkpoint) if is_local(place.path, default_local)]
+    absent = {folder for path in places for folder in missing(local_path(path))}
+    try:
+        yield
+    except BaseException:
+        remove_empty(sorted(absent, key=len, reverse=True))
+        raise

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import vsc
 from tests.runtime.spark.support import parquet_rows, write_json
-from vsc.runtime.errors import ConfigurationError, ExpressionError, VscRuntimeError
+from vsc.runtime.errors import CheckpointError, ConfigurationError, ExpressionError, VscRuntimeError
 from vsc.runtime.spark import QueryFailedError
 from vsc.runtime.spark.query.running_query import RunningQuery
 
@@ -119,3 +119,16 @@ def test_no_session_and_one_of_another_kind(
     monkeypatch.setattr(SparkSession, "_instantiatedSession", None)
     with pytest.raises(ConfigurationError, match="there is no active Spark session"):
         vsc.start(TOPOLOGY, **given)
+
+
+def test_a_run_that_is_refused_leaves_no_empty_folder(
+    spark: SparkSession, tmp_path: Path, given: dict[str, Any]
+) -> None:
+    given["variables"]["out"] = str(tmp_path / "all/out")
+    path = tmp_path / "parts.vdsl"
+    path.write_text(TOPOLOGY)
+    with pytest.raises(CheckpointError, match="there is no epoch 3 to go back to"):
+        vsc.start(path, **given, back_to=3)
+    assert not (tmp_path / "all").exists()
+    vsc.start(path, **given).awaitTermination()
+    assert [row["part"] for row in parquet_rows(tmp_path / "all/out")] == [3.0, 4.0]
