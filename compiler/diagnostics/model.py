@@ -6,6 +6,7 @@ from typing import Literal as Choice
 
 from vsc.compiler.source import SourceFile, Span
 from vsc.plan.record import record
+from vsc.plan.words import cut
 
 __all__ = ["Diagnostic", "Finding", "Fix", "Label", "Related", "TopologyError", "locate"]
 
@@ -103,14 +104,14 @@ class TopologyError(Exception):
 
 
 def locate(finding: Finding, severity: Severity, source: SourceFile) -> Diagnostic:
-    """The diagnostic that shows `finding` in `source`."""
+    """The diagnostic that shows `finding` in `source`, long names and values cut."""
     start, end = source.position(finding.span.start), source.position(finding.span.end)
     related = []
     for label in finding.labels:
         at, to = source.position(label.span.start), source.position(label.span.end)
         path = source.path_of(label.span.start)
-        related.append(Related(label.message, path, at.line, at.column, to.line, to.column))
+        related.append(Related(cut(label.message), path, at.line, at.column, to.line, to.column))
     return Diagnostic(
-        finding.code, severity, finding.message, source.path_of(finding.span.start),
-        start.line, start.column, end.line, end.column, tuple(related), finding.help,
+        finding.code, severity, cut(finding.message), source.path_of(finding.span.start),
+        start.line, start.column, end.line, end.column, tuple(related), finding.help and cut(finding.help),
     )  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Aggregate
-from vsc.plan.words import bytes_text, duration, rounded_duration, window
+from vsc.plan.words import bytes_text, cut, duration, rounded_duration, window
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,10 @@ def test_a_window_is_written_as_the_language_has_it(written: str) -> None:
     operation = compile_topology(text.format(written)).node("w").operation
     assert isinstance(operation, Aggregate) and operation.window is not None
     assert window(operation.window) == written
+
+
+def test_long_names_and_values_are_cut_in_a_message() -> None:
+    assert cut(f"'{'9' * 5000}' is not an int, `{'x' * 300}`, ({'a/' * 200})") == (
+        f"'{'9' * 79}...' is not an int, `{'x' * 79}...`, ({'a/' * 39}a...)"
+    )
+    assert cut(f"{'x' * 199} {'y ' * 300}") == f"{'x' * 199} {'y ' * 300}"

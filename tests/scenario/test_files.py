@@ -202,6 +202,7 @@ WRONG_STEPS = [
         "the key of a record of `large` lacks `id`",
         "all of its columns",
     ),
+    (f"- rates: {{currency: a, at: ^{'9' * 5000}x}}", f"`at` is timestamp: '{'9' * 79}...' is not a", ""),
     ("- orders: {id: a, ^...}\n  timestamp: 1", "`...` is for what is expected", "in quotes"),
     ("- rates: {currency: a, at: 1, counts: {^...}}", "`...` is for what is expected", "in quotes"),
     ("- drain: true\n  stores: [{store: rates, key: {^...}, expect: null}]", "`...` is for what is expected", ""),

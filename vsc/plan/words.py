@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from vsc.plan import Explode, StreamGlobalJoin, StreamStreamJoin, StreamTableJoin, Window
 
 __all__ = [
-    "MONDAY", "WEEK", "article", "bytes_text", "clauses", "counted", "duration", "exploded", "rounded_duration",
+    "MONDAY", "WEEK", "article", "bytes_text", "clauses", "counted", "cut", "duration", "exploded", "rounded_duration",
     "window", "within",
 ]  # fmt: skip
 
 WEEK = 7 * 86_400_000
 MONDAY = 4 * 86_400_000
 """The first Monday after 1970-01-01: weeks begin there. In ms, like a week."""
+_LONG = re.compile(r"(?<!\S)(\S{80})\S{120,}?(['\"`)\]},:;]*)(?!\S)")
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
 
 
@@ -47,6 +49,11 @@ def counted(n: int, noun: str) -> str:
     if n != 1:
         noun += "es" if noun.endswith("ch") else "s"
     return f"{n:,} {noun}"
+
+
+def cut(message: str) -> str:
+    """A message in which names and values of more than 200 characters are cut, but for what closes them."""
+    return _LONG.sub(r"\1...\2", message)
 
 
 def duration(milliseconds: int) -> str:

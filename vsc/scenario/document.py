@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 import yaml
 
 from vsc.compiler.diagnostics.suggest import nearest
+from vsc.plan.words import cut
 
 __all__ = ["Document", "ScenarioError"]
 
@@ -29,8 +30,9 @@ class ScenarioError(Exception):
     """A scenario file cannot be used: where (1-based), what is wrong, and what to do about it."""
 
     def __init__(self, path: str, line: int, column: int, message: str, help: str | None = None) -> None:
-        super().__init__(message)
-        self.path, self.line, self.column, self.message, self.help = path, line, column, message, help
+        self.path, self.line, self.column = path, line, column
+        self.message, self.help = cut(message), help and cut(help)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         text = f"{self.path}:{self.line}:{self.column}: {self.message}"
