@@ -6,11 +6,12 @@ of an undeclared name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding, Label
-from vsc.compiler.diagnostics.suggest import nearest, renamed
+from vsc.compiler.diagnostics.model import Finding, Fix, Label
+from vsc.compiler.diagnostics.suggest import distance, misspelt, nearest
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.topology import Declaration, Topology, connect, inputs_of
 
@@ -30,12 +31,13 @@ def resolve(file: syntax.File, stem: str, complete: bool = True) -> tuple[Topolo
     lost = {n.text for n in file.broken}
     topology = connect(stem if naming is None else naming.name.text, nodes, sinks, complete)
     unknown = [
-        name
-        for name in _references(topology)
+        (name, reader)
+        for name, reader in _references(topology)
         if name.text not in nodes and name.text not in lost and not name.text.startswith(file.begun)
     ]
     written = {sink.name for sink in sinks}
-    findings.extend(_unknown(n, nodes, syntax.LOST if n in written else ()) for n in unknown)
+    near = _Near(nodes)
+    findings.extend(_unknown(n, near.of(n.text, reader, n in written), nodes) for n, reader in unknown)
     options = () if naming is None else naming.options
     constants = _constants(file, findings)
     functions = _functions(file, nodes, constants, findings)
@@ -120,19 +122,41 @@ def _declarations(file: syntax.File, findings: list[Finding]) -> dict[str, Decla
     return nodes
 
 
-def _references(topology: Topology) -> list[syntax.Name]:
-    names = [i.name for node in topology.nodes.values() for i in inputs_of(node)]
+def _references(topology: Topology) -> list[tuple[syntax.Name, str | None]]:
+    """The names that are read, each with the node that reads it; None for a sink."""
+    read = [(i.name, name) for name, node in topology.nodes.items() for i in inputs_of(node)]
     written = (sink.name if topology.lost(sink) is None else sink.of for sink in topology.sinks)
-    return names + [name for name in written if name is not None]
+    return [*read, *((name, None) for name in written if name is not None)]
 
 
-def _unknown(name: syntax.Name, nodes: dict[str, Declaration], others: tuple[str, ...]) -> Finding:
-    """`others` are words that are allowed in place of a node. No node is meant to read itself."""
-    apart = (one for one, node in nodes.items() if not node.span.start <= name.span.start < node.span.end)
-    known, message = (*apart, *others), f"there is no node `{name.text}`"
-    near = nearest(name.text, known)
-    if near is None:
+class _Near:
+    """The names that an unknown one may misspell: looked up once for each unknown name, however often it is used."""
+
+    def __init__(self, nodes: Iterable[str]) -> None:
+        self._nodes = nodes
+        self._found: dict[tuple[str, str | None, bool], tuple[str | None, str | None]] = {}
+
+    def of(self, name: str, reader: str | None, written: bool) -> tuple[str | None, str | None]:
+        """The one that is likely to be meant, and the one that certainly is. No node is meant to read itself; `written`
+        by a sink, it may also be a word in place of a node."""
+        likely, sure = self._look_up(name, None, written)
+        if likely is None or reader is None:
+            return likely, sure
+        apart = reader == likely or distance(reader.lower(), name.lower()) < 2
+        return self._look_up(name, reader, written) if apart else (likely, sure)
+
+    def _look_up(self, name: str, reader: str | None, written: bool) -> tuple[str | None, str | None]:
+        key = name, reader, written
+        if key not in self._found:
+            known = [*(one for one in self._nodes if one != reader), *(syntax.LOST if written else ())]
+            self._found[key] = nearest(name, known), misspelt(name, known)
+        return self._found[key]
+
+
+def _unknown(name: syntax.Name, near: tuple[str | None, str | None], nodes: dict[str, Declaration]) -> Finding:
+    message, (likely, sure) = f"there is no node `{name.text}`", near
+    if likely is None:
         return Finding("VSC103", name.span, message, (), f"declare {code(named(name.text))}, or remove it")
-    labels = (Label(nodes[near].name.span, f"`{near}` is declared here"),) if near in nodes else ()
-    fix = renamed(name.span, name.text, known)
-    return Finding("VSC103", name.span, message, labels, f"write {code(named(near))}", fix)
+    labels = (Label(nodes[likely].name.span, f"`{likely}` is declared here"),) if likely in nodes else ()
+    fix = None if sure is None else Fix(name.span, named(sure))
+    return Finding("VSC103", name.span, message, labels, f"write {code(named(likely))}", fix)

@@ -49,9 +49,12 @@ def misspelt(name: str, known: Iterable[str]) -> str | None:
     It is not if another known name is as near, if the names differ in a digit, or if so short a name has another
     letter: ``q1`` and ``q2``, or ``ip`` and ``id``, are different things.
     """
+    if len(name) > _LONGEST:
+        return None
     near = [(distance(name.lower(), one.lower()), one) for one in known if abs(len(one) - len(name)) < 2]
-    best = [one for steps, one in near if steps == min(near)[0] <= 1]
-    if len(best) != 1 or len(name) > _LONGEST:
+    least = min(near, default=(2, ""))[0]
+    best = [one for steps, one in near if steps == least <= 1]
+    if len(best) != 1:
         return None
     [found] = best
     same_digits = [*filter(str.isdigit, name)] == [*filter(str.isdigit, found)]

@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from vsc.compiler import TopologyError, compile_topology
+from vsc.compiler import TopologyError, compile_topology, resolve
+from vsc.compiler.diagnostics.suggest import nearest
 from vsc.compiler.driver import survey_topology
 from vsc.compiler.passes.clock import DEFAULT_CLOCK
 
@@ -53,6 +54,31 @@ def test_an_error_holds_all_findings_and_outlives_its_process() -> None:
     again = pickle.loads(pickle.dumps(found))
     assert isinstance(again, TopologyError)
     assert (again.diagnostics, str(again)) == (found.diagnostics, str(found))
+
+
+def test_a_long_value_is_cut_in_a_message_and_the_fix_is_not() -> None:
+    text = GOOD.replace("${least}", f"cast('{'9' * 5000}x' as int)").replace("noop", f"`{'n' * 300}`")
+    with pytest.raises(TopologyError) as caught:
+        compile_topology(text)
+    messages = {d.code: d.message for d in caught.value.diagnostics}
+    assert messages["VSC333"] == f"'{'9' * 79}...' is not an int: this always fails"
+
+
+def test_names_near_an_unknown_one_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def counted(name: str, known: list[str]) -> str | None:
+        asked.append(name)
+        return nearest(name, known)
+
+    monkeypatch.setattr(resolve, "nearest", counted)
+    nodes = "".join(f"stream node{n} = filter sourc where true;\n" for n in range(50))
+    text = f"stream source (k string) from memory () key k;\n{nodes}stream sourcd = filter sourc where true;\n"
+    found = [one for one in survey_topology(text, "t.vdsl").findings if one.code == "VSC103"]
+    assert [(one.help, one.fix and one.fix.new) for one in found] == [
+        *([("write `sourcd`", None)] * 50), ("write `source`", "source"),
+    ]  # fmt: skip
+    assert asked == ["sourc", "sourc"]
 
 
 def _of_each_other(first: str, step: str, count: int, use: str) -> list[tuple[str, str]]:
