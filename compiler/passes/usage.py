@@ -20,12 +20,13 @@ def check_usage(topology: Topology, order: tuple[str, ...]) -> tuple[Finding, ..
     names = (sink.name if topology.lost(sink) is None else sink.of for sink in topology.sinks)
     written = topology.reaching({name.text for name in names if name is not None})
     lost = set(order) - written
-    return tuple(_lost(topology, name) for name in topology.nodes if name in lost)
+    end = max((node.span.end for node in (*topology.nodes.values(), *topology.sinks)), default=0)
+    return tuple(_lost(topology, name, end) for name in topology.nodes if name in lost)
 
 
-def _lost(topology: Topology, name: str) -> Finding:
+def _lost(topology: Topology, name: str, end: int) -> Finding:
+    """The warning for a node; `end` is where the last statement ends."""
     place, readers = topology.nodes[name].name.span, topology.consumers(name)
-    end = max(node.span.end for node in (*topology.nodes.values(), *topology.sinks))
     if not readers:
         sink = f"sink {named(name)} to console ();"
         help = f"write it: {code(sink)}, or remove it"
