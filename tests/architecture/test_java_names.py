@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-RUNTIME = Path(__file__).parents[2] / "runtime"
+ROOT = Path(__file__).parents[2]
 PART_BY_PART = re.compile(r"\b_?jvm\.\w+")
 """A package, or a class that Py4J has imported, as ``jvm.Thread``: for that it looks into every package it knows."""
 
 
 def test_no_name_is_asked_for_part_by_part() -> None:
-    found = {str(path.relative_to(RUNTIME)): PART_BY_PART.findall(path.read_text()) for path in RUNTIME.rglob("*.py")}
-    del found["spark/base/java.py"]  # explains it
-    del found["spark/session/interrupts.py"]  # the process of the JVM
+    files = (path for folder in ("runtime", "tests/runtime") for path in (ROOT / folder).rglob("*.py"))
+    found = {str(path.relative_to(ROOT)): PART_BY_PART.findall(path.read_text()) for path in files}
+    del found["runtime/spark/base/java.py"]  # explains it
+    del found["runtime/spark/session/interrupts.py"]  # the process of the JVM
+    del found["tests/runtime/spark/session/test_interrupts.py"]
     assert {path: names for path, names in found.items() if names} == {}
 
 

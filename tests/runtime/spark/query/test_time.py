@@ -14,6 +14,7 @@ from pyspark.errors import StreamingQueryException
 
 from tests.runtime.spark.support import compiled, parquet_rows, run_epochs, run_once, write_json
 from vsc.runtime.errors import BadRowError, ConfigurationError, SinkError, SourceError, VscRuntimeError
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.formats.zones import OPTION
 from vsc.runtime.spark.query.failures import translated
@@ -141,7 +142,7 @@ def test_a_zone_that_comes_from_a_variable_is_checked_when_it_is_run(spark: Any,
 def test_times_in_orc_need_a_java_in_utc(
     spark: Any, tmp_path: Path, text: str, kind: type[VscRuntimeError], place: str
 ) -> None:
-    zones = spark._jvm.java.util.TimeZone
+    zones = java_class(spark, "java.util.TimeZone")
     before = zones.getDefault()
     zones.setDefault(zones.getTimeZone("Europe/Berlin"))
     try:

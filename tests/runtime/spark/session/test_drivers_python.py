@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession, udf
 
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.session.drivers_python import drivers_python
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
@@ -15,10 +16,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 def arrived(spark: SparkSession, function: Any) -> Any:
     """What an executor gets of an object of the driver."""
-    jvm: Any = spark._jvm
-    sent = jvm.java.io.ByteArrayOutputStream()
-    jvm.java.io.ObjectOutputStream(sent).writeObject(function)
-    return jvm.java.io.ObjectInputStream(jvm.java.io.ByteArrayInputStream(sent.toByteArray())).readObject()
+    sent = java_class(spark, "java.io.ByteArrayOutputStream")()
+    java_class(spark, "java.io.ObjectOutputStream")(sent).writeObject(function)
+    there = java_class(spark, "java.io.ByteArrayInputStream")(sent.toByteArray())
+    return java_class(spark, "java.io.ObjectInputStream")(there).readObject()
 
 
 def test_a_function_names_this_python_here_and_theirs_on_executors(

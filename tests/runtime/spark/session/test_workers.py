@@ -19,11 +19,13 @@ from pyspark.sql import SparkSession
 
 from vsc.compiler import compile_topology
 from vsc.runtime.spark import start
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.session.local_files import use_local_files
 from vsc.runtime.spark.session.ship import ship, warm_up
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
 
+PATH = "org.apache.hadoop.fs.Path"
 TOPOLOGY = "topology t; stream r (value bigint, at timestamp) from rate (rows_per_second = 10); sink r to noop ();"
 
 
@@ -95,11 +97,16 @@ def test_sources_and_stages_share_the_workers_that_were_warmed_up(spark: SparkSe
     assert _daemons(spark) == before
 
 
+def _local_files(spark: SparkSession) -> Any:
+    """Hadoop's file system of this machine."""
+    here = java_class(spark, "java.net.URI")("file:///")
+    return java_class(spark, "org.apache.hadoop.fs.FileSystem").get(here, spark._jsc.hadoopConfiguration())
+
+
 def test_no_process_is_started_for_the_permissions_of_a_file(spark: SparkSession, tmp_path: Path) -> None:
-    jvm: Any = spark._jvm
-    files = jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI("file:///"), spark._jsc.hadoopConfiguration())
+    files = _local_files(spark)
     assert files.getRawFileSystem().getClass().getName() == "vsc.LocalFiles$Raw"
-    path, permission = jvm.org.apache.hadoop.fs.Path, jvm.org.apache.hadoop.fs.permission.FsPermission
+    path, permission = java_class(spark, PATH), java_class(spark, "org.apache.hadoop.fs.permission.FsPermission")
     for mode in ("640", "701", "1777"):
         place = tmp_path / mode
         files.create(path(str(place))).close()
@@ -110,28 +117,25 @@ def test_no_process_is_started_for_the_permissions_of_a_file(spark: SparkSession
 def test_what_has_checksums_of_its_own_or_is_for_others_gets_none_of_hadoop(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    jvm: Any = spark._jvm
-    files = jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI("file:///"), spark._jsc.hadoopConfiguration())
+    files = _local_files(spark)
     attempt = f"_vsc-{'0' * 16}-0/3-{'a' * 32}/_temporary/0"
     without = ["state/0/1/12_u.changelog", "state/0/1/.12_u.changelog.crc.u.tmp", "state/0/1/12_u.zip.crc",
                "state/0/1/left/12_u.changelog", f"{attempt}/part-00000.json"]  # fmt: skip
     checked = ["state/0/1/SSTs/000001-u.sst", "state/0/_metadata/v2/0", "offsets/12", "sources/0/12.compact",
                "12_u.zip", "_vsc-x/3._commit"]  # fmt: skip
     for name in (*without, *checked):
-        files.create(jvm.org.apache.hadoop.fs.Path(str(tmp_path / name))).close()
+        files.create(java_class(spark, PATH)(str(tmp_path / name))).close()
     found = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
     sums = {str(Path(name).with_name(f".{Path(name).name}.crc")) for name in checked}
     assert found == {*without, *checked, *sums}
 
 
 def test_a_file_system_that_the_user_has_set_stays(spark: SparkSession) -> None:
-    jvm: Any = spark._jvm
-    settings, local = spark._jsc.hadoopConfiguration(), jvm.java.net.URI("file:///")
-    before = jvm.org.apache.hadoop.fs.FileSystem.get(local, settings)
+    settings, before = spark._jsc.hadoopConfiguration(), _local_files(spark)
     settings.set("fs.file.impl", "org.apache.hadoop.fs.LocalFileSystem")
     try:
         use_local_files(spark)
-        assert jvm.org.apache.hadoop.fs.FileSystem.get(local, settings).equals(before)
+        assert _local_files(spark).equals(before)
     finally:
         settings.unset("fs.file.impl")
 

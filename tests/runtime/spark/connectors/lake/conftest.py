@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.connectors.jars import DELTA, ICEBERG
 
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ def lakes(spark: SparkSession) -> Iterator[SparkSession]:
 
     if DELTA.coordinates() is None or ICEBERG.coordinates() is None:
         pytest.skip("this Spark has no Delta Lake or no Iceberg")
-    jvm: Any = spark._jvm
-    classes, conf = jvm.org.apache.spark.sql.classic.SparkSession, spark._jsc.sc().conf()
+    classes, conf = java_class(spark, "org.apache.spark.sql.classic.SparkSession"), spark._jsc.sc().conf()
     conf.set("spark.sql.extensions", f"{DELTA.extension},{ICEBERG.extension}")
     classes.clearActiveSession()
     classes.clearDefaultSession()
