@@ -30,7 +30,7 @@ from vsc.runtime.errors import VscRuntimeError
 from vsc.runtime.spark.base.folders import missing, remove_empty
 from vsc.runtime.spark.base.servers import Servers
 from vsc.runtime.spark.session.findings import MEMORY_HELP, Shared, findings, not_run, short_of_memory, skew
-from vsc.runtime.spark.session.on_executor import Answer, Asked, look, token_file, write
+from vsc.runtime.spark.session.on_executor import TOKEN, Answer, Asked, forget_old, look, token_file, write
 from vsc.runtime.spark.session.packages import asked_of, module_of
 from vsc.runtime.spark.session.session import is_here
 from vsc.runtime.spark.session.standalone import looking_for_slots
@@ -99,13 +99,14 @@ class Executors:
         self, servers: tuple[Servers, ...] = ()
     ) -> tuple[list[tuple[Answer, list[VscRuntimeError]]], frozenset[str]]:
         """The same, and which executors there are."""
-        token, made = uuid.uuid4().hex[:12], self._begin_writing()
+        token, made = uuid.uuid4().hex[:TOKEN], self._begin_writing()
         written = [one for one in self._shared if not one.read]
         packages = tuple((name, module_of(name)) for name in self._packages)
         folders = tuple(one.path for one in written)
         asked = Asked(token, folders, self._files(), packages, self._local_dir, servers, self._modules)
         try:
             for one in written:
+                forget_old(one.path)
                 write(token_file(one.path, token, "driver"))
             answers, known = self._answers(asked)
             found = [(answer, list(self._findings(asked, answer))) for answer in answers]

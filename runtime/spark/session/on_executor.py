@@ -6,12 +6,14 @@ there is what it has to tell.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import socket
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -20,10 +22,15 @@ from vsc.runtime.spark.base.folders import free_bytes, may_read, spark_local, un
 from vsc.runtime.spark.base.memory import free_memory
 from vsc.runtime.spark.base.servers import Servers, unreached
 
-__all__ = ["Answer", "Asked", "appears", "look", "token_file", "write"]
+__all__ = ["TOKEN", "Answer", "Asked", "appears", "forget_old", "look", "token_file", "write"]
+
+TOKEN = 12
+"""The hexadecimal digits of a token."""
 
 _SECONDS = 2.0
 """How long what another machine has written may take to be seen."""
+_OLD_SECONDS = 86_400
+"""How old a file is whose writer is gone: it is looked at for seconds."""
 
 
 class Asked(NamedTuple):
@@ -83,6 +90,15 @@ class Answer(NamedTuple):
 def token_file(folder: str, token: str, own: str) -> str:
     """The file that `own` writes to a folder. Readers skip it: its name begins with a dot."""
     return os.path.join(folder, f".vsc-{token}-{own}")
+
+
+def forget_old(folder: str) -> None:
+    """Removes what those who were killed have left there: empty, and so old that nobody looks at it any more."""
+    for path in glob.glob(token_file(glob.escape(folder), "[0-9a-f]" * TOKEN, "*")):
+        with suppress(FileNotFoundError):  # another one removes it, too
+            left = os.stat(path)
+            if left.st_size == 0 and left.st_mtime < time.time() - _OLD_SECONDS:
+                os.remove(path)
 
 
 def write(path: str) -> None:

@@ -275,3 +275,13 @@ def test_a_task_looks_at_folders_files_and_packages(tmp_path: Path, monkeypatch:
     assert sorted(path.name for path in seen.iterdir()) == sorted([".vsc-t-driver", f".vsc-t-{answer.own}"])
     assert list(look(asked._replace(forget=True), iter(()))) == []
     assert [path.name for path in seen.iterdir()] == [".vsc-t-driver"]
+
+
+def test_what_a_killed_run_or_doctor_has_left_is_removed_once_it_is_old(tmp_path: Path) -> None:
+    old, new, other = (tmp_path / f".vsc-{name}" for name in ("0123456789ab-driver", "0123456789cd-a", "notes-old"))
+    for path in (old, new, other):
+        path.touch()
+    for path in (old, other):
+        os.utime(path, (0, time.time() - 2 * 86_400))
+    Cluster([Shared("the checkpoint", str(tmp_path), CheckpointError)], {"a": answering("a")}).check()
+    assert {*tmp_path.iterdir()} == {new, other}
