@@ -29,6 +29,7 @@ _OTHER_SHAPE = re.compile(
     r"Unable to convert type \S+ of file|ORC does not support type conversion from|Invalid Spark read type: expected|"
     r"class org\.apache\.spark\.sql\.types\.\S+ cannot be cast to class org\.apache\.spark\.sql\.types"
 )
+_TWICE = re.compile(r'Found duplicate field\(s\) "[^"]*": \[([^\]]*)\]')
 _ORC_TIMES = {
     "nanos > 999999999 or < 0": "a timestamp before 1970 with a part of a second",
     "timestamp with local time zone": "a column of timestamps with a time zone",
@@ -55,6 +56,9 @@ def read_error(text: str, reason: str) -> SourceError | None:
         return mismatch(where, ".".join(path), wanted, held)
     if _OTHER_SHAPE.search(text):
         return other_shape(where, schema, reason)
+    if (names := _TWICE.search(text)) is not None:
+        message = f"{where} has several columns for one that is declared, whose names are the same to Spark: {names[1]}"
+        return SourceError(message, "write the file with one of them, or give the others another name")
     for sign, held in _ORC_TIMES.items():
         if sign in text:
             message = f"{where} has {held}, which Spark cannot read from ORC"

@@ -82,3 +82,13 @@ def test_what_cannot_be_read_at_all_has_its_reason_and_what_is_no_file_has_nothi
     )
     assert error is not None and error.message == "the file /nowhere/x is not there any more"
     assert read_error("something else", "the reason") is None
+
+
+def test_a_declared_column_that_a_file_has_twice_is_told_with_its_names() -> None:
+    why = 'Found duplicate field(s) "n": [n, N] in case-insensitive mode.'
+    error = read_error(NO_HINT.format(file="/nowhere/x", why=why), f"org.apache.spark.SparkRuntimeException: {why}")
+    assert error is not None
+    assert error.message == (
+        "the file /nowhere/x has several columns for one that is declared, whose names are the same to Spark: n, N"
+    )
+    assert error.help == "write the file with one of them, or give the others another name"
