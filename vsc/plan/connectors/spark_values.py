@@ -17,7 +17,7 @@ _INT, _LONG = 2**31 - 1, 2**63 - 1
 _OF_INT = (
     "maxfilespertrigger", "numpartitions", "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch",
 )  # fmt: skip
-"""Numbers of things that are no longs, in lower case."""
+"""Numbers of things that have to be ints, in lower case."""
 _TIME = re.compile(
     r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.\d*)?)?)?)?"
     r"(?:\s*[A-Za-z+-].*)?)?)?)?\s*"
