@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import zlib
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,30 @@ def test_damage_names_the_blob() -> None:
     for text in ("{", "[" * 100_000, "null", blobs.text.replace("e0", "e1"), blobs.text[:-1]):
         with pytest.raises(StateError, match=r"manifest .* damaged"):
             Manifest.load(text)
+
+
+@pytest.mark.parametrize("number", [-1, 1 << 32, 1 << 33, True, 1.0, None])
+def test_a_length_has_32_bits(number: object) -> None:
+    assert _with_length((1 << 32) - 1).blobs[0].lengths == ((1 << 32) - 1,)
+    with pytest.raises(StateError, match="a length or a checksum is not valid"):
+        _with_length(number)
+
+
+def _with_length(number: object) -> Manifest:
+    """The manifest of one blob, as if it had this length."""
+    epoch(blobs := Blobs(), MemoryKV(), "e0", {b"a": b"1"})
+    document = json.loads(blobs.text or "")
+    document["blobs"][0][3] = [number]
+    document["check"] = zlib.crc32(json.dumps(document["blobs"], separators=(",", ":")).encode())
+    return Manifest.load(json.dumps(document))
+
+
+def test_a_call_is_spilled_only_above_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = PartitionState.open(Blobs(), MemoryKV(), Manifest())
+    state.kv.write([(b"a", b"1")], ())
+    for bound, outgrown in ((state.kv.size + 1, False), (state.kv.size, False), (state.kv.size - 1, True)):
+        monkeypatch.setattr(protocol, "SPILL_BYTES", bound)
+        assert state.outgrown is outgrown
 
 
 def test_random_histories_with_lost_attempts_and_lost_disks_end_equal(
