@@ -427,6 +427,17 @@ def test_a_filter_that_asks_a_new_store_misses_deletions_of_rows_from_before() -
     }
 
 
+def test_rows_that_a_source_without_a_store_has_passed_on_do_not_expire() -> None:
+    old = OF_TABLE.replace(" materialize unversioned", "")
+    read = "table m = map t select w + 1 as w; sink m to noop (); sink t to noop ();"
+    assert verdicts(old + read, OF_TABLE.replace("unversioned", "unversioned (expire = 100 ms)") + read) == {
+        "store t": f"new: {UNKNOWN}",
+        "store t#expiring": "new",
+        "sink m to noop": "limits: rows from before do not expire",
+        "sink t to noop": "limits: rows from before do not expire",
+    }
+
+
 def test_what_becomes_of_a_tables_rows_in_a_new_node_is_said() -> None:
     new = OF_TABLE + "table a = aggregate t group by w select count(*) as n;"
     assert verdicts(OF_TABLE, new) == {

@@ -214,6 +214,8 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
         else:
             changed = [f"{name} was {a}, is {b}" for name, a, b in _options(was.connector, sink.connector)]
             changed += above[sink.node]
+            if (forgotten := nodes.forgetful.get(node.name)) is not None and forgotten.node.keeps == EXPIRING:
+                changed.append("rows from before do not expire")
             yield _judged("sink", _named(sink), _named(was), (node, sink.line), nodes.meanings[node.name], changed)
     kept = {sink.id for sink in pairs.values()}
     for sink in (one for one in old.sinks if one.id not in kept):
