@@ -30,7 +30,7 @@ from vsc.runtime.errors import VscRuntimeError
 from vsc.runtime.spark.base.folders import missing, remove_empty
 from vsc.runtime.spark.base.servers import Servers
 from vsc.runtime.spark.session.findings import MEMORY_HELP, Shared, findings, not_run, short_of_memory, skew
-from vsc.runtime.spark.session.on_executor import TOKEN, Answer, Asked, forget_old, look, token_file, write
+from vsc.runtime.spark.session.on_executor import TOKEN, Answer, Asked, forget, look, token_file, write
 from vsc.runtime.spark.session.packages import asked_of, module_of
 from vsc.runtime.spark.session.session import is_here
 from vsc.runtime.spark.session.standalone import looking_for_slots
@@ -106,7 +106,6 @@ class Executors:
         asked = Asked(token, folders, self._files(), packages, self._local_dir, servers, self._modules)
         try:
             for one in written:
-                forget_old(one.path)
                 write(token_file(one.path, token, "driver"))
             answers, known = self._answers(asked)
             found = [(answer, list(self._findings(asked, answer))) for answer in answers]
@@ -116,8 +115,7 @@ class Executors:
             return found, known
         finally:
             for one in written:
-                for path in glob.glob(token_file(glob.escape(one.path), token, "*")):
-                    os.remove(path)
+                forget(one.path, token)
             remove_empty(made)
 
     def _findings(self, asked: Asked, answer: Answer) -> Iterator[VscRuntimeError]:

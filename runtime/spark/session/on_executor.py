@@ -22,7 +22,7 @@ from vsc.runtime.spark.base.folders import free_bytes, may_read, spark_local, un
 from vsc.runtime.spark.base.memory import free_memory
 from vsc.runtime.spark.base.servers import Servers, unreached
 
-__all__ = ["TOKEN", "Answer", "Asked", "appears", "forget_old", "look", "token_file", "write"]
+__all__ = ["TOKEN", "Answer", "Asked", "appears", "forget", "look", "token_file", "write"]
 
 TOKEN = 12
 """The hexadecimal digits of a token."""
@@ -92,13 +92,18 @@ def token_file(folder: str, token: str, own: str) -> str:
     return os.path.join(folder, f".vsc-{token}-{own}")
 
 
-def forget_old(folder: str) -> None:
-    """Removes what those who were killed have left there: empty, and so old that nobody looks at it any more."""
+def forget(folder: str, token: str) -> None:
+    """Removes the files of a look, and those that others who were killed have left there: empty, and so old that
+    nobody looks at them any more."""
+    own = token_file(folder, token, "")
     for path in glob.glob(token_file(glob.escape(folder), "[0-9a-f]" * TOKEN, "*")):
-        with suppress(FileNotFoundError):  # another one removes it, too
-            left = os.stat(path)
-            if left.st_size == 0 and left.st_mtime < time.time() - _OLD_SECONDS:
-                os.remove(path)
+        if path.startswith(own):
+            os.remove(path)
+        else:
+            with suppress(OSError):  # another one removes it, too, or it belongs to another user
+                left = os.stat(path)
+                if left.st_size == 0 and left.st_mtime < time.time() - _OLD_SECONDS:
+                    os.remove(path)
 
 
 def write(path: str) -> None:

@@ -31,7 +31,7 @@ def test_a_broken_regular_expression_is_told(text: str, found: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", ".*/day=2026-\\d{2}/.*", "(?i)a(?<n>b|c)\\k<n>", "[]]", "[^])(*]", "\\(*", "\\Q(*\\E", "(?x) a # (", 
+        "", ".*/day=2026-\\d{2}/.*", "(?i)a(?<n>b|c)\\k<n>", "[]]", "[^])(*]", "\\(*", "\\Q(*\\E", "(?x) a # (",
         "a*+b*?", "[a[*(]]", "[\\](]", "\\p{L}\\x{41}{2}", "a{2}{3}", "]}", "{2}", "(?<=a)(?!b)(?>c)(?i:d)", "(|a)",
     ],
 )  # fmt: skip

@@ -18,7 +18,7 @@ from vsc.plan.types import DataType
 
 __all__ = [
     "MAX_AHEAD", "MODE", "VARIABLE", "WITH_TIMESTAMP", "ConnectorFacts", "OptionSpec", "Problem", "Role", "Scalar",
-    "Values", "Wrong", "written",
+    "Values", "Wrong", "given", "written",
 ]  # fmt: skip
 
 Role = Choice["source", "sink"]
@@ -72,6 +72,11 @@ class Problem(NamedTuple):
 def written(value: Scalar) -> str:
     """A value as text."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def given(options: Values) -> dict[str, tuple[str, str]]:
+    """Options of Spark by their names in lower case: each name as it is written, and its value as text."""
+    return {name.lower(): (name, written(value)) for name, value in options.items()}
 
 
 class ConnectorFacts:

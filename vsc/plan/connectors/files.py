@@ -19,6 +19,7 @@ from vsc.plan.connectors.facts import (
     Scalar,
     Values,
     Wrong,
+    given,
     written,
 )
 from vsc.plan.connectors.file_writers import writer_problems, wrong_writer_option
@@ -170,12 +171,12 @@ def size_bytes(text: str) -> int | None:
 
 def _listing_problems(path: str, spark: Values) -> Iterator[Problem]:
     """What is wrong with the options that say which files an epoch takes, and what becomes of them."""
-    given = {name.lower(): (name, written(value)) for name, value in spark.items()}
-    name, value = given.get("cleansource", ("", ""))
-    if value.lower() == "archive" and "sourcearchivedir" not in given:
+    found = given(spark)
+    name, value = found.get("cleansource", ("", ""))
+    if value.lower() == "archive" and "sourcearchivedir" not in found:
         yield Problem(name, True, True, f"'{name}' = 'archive' needs a folder for the files",
                       "add 'sourceArchiveDir' = '...'")  # fmt: skip
-    name, archive = given.get("sourcearchivedir", ("", ""))
+    name, archive = found.get("sourcearchivedir", ("", ""))
     if (
         value.lower() == "archive"
         and archive
@@ -183,8 +184,8 @@ def _listing_problems(path: str, spark: Values) -> Iterator[Problem]:
     ):
         yield Problem(name, True, True, f"'{name}' cannot be in the folder that is read",
                       "name a folder outside of it")  # fmt: skip
-    if given.keys() >= {"maxfilespertrigger", "maxbytespertrigger"}:
-        name = given["maxfilespertrigger"][0]
+    if found.keys() >= {"maxfilespertrigger", "maxbytespertrigger"}:
+        name = found["maxfilespertrigger"][0]
         yield Problem(name, True, False, "an epoch is bounded by files or by bytes, not by both", f"remove '{name}'")
 
 

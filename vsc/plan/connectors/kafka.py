@@ -18,7 +18,7 @@ from vsc.plan.connectors.facts import (
     Role,
     Values,
     Wrong,
-    written,
+    given,
 )
 from vsc.plan.connectors.place import Place
 from vsc.plan.connectors.spark_values import wrong_age, wrong_number
@@ -131,9 +131,9 @@ class KafkaFacts(ConnectorFacts):
     def wrong_together(self, role: Role, options: Values, spark: Values) -> Iterator[Problem]:
         """Options of change events; bounds of an epoch that exclude each other."""
         yield from debezium_problems(role, options)
-        given = {name.lower(): (name, written(value)) for name, value in spark.items()}
+        found = given(spark)
         (name, least), (_, most) = (
-            given.get(one, ("", "")) for one in ("minoffsetspertrigger", "maxoffsetspertrigger")
+            found.get(one, ("", "")) for one in ("minoffsetspertrigger", "maxoffsetspertrigger")
         )
         if role == "source" and least.isdecimal() and most.isdecimal() and int(least) > int(most):
             message = f"'{name}' is {least}, and an epoch takes at most {most} offsets"
