@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,11 +51,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the files that take longest first, so that all processes end together; gives tests with a JVM time.
+    """Marks the cases after the quick ones, before pytest selects by marker. Puts the files that take longest first, so that all processes end together; gives tests with a JVM time.
 
     Py4J leaves its sockets to the garbage collector, which closes them in whatever test is running then.
     """
+    _mark_slow_cases(items)
     ranks: dict[Path, int] = {}
     for item in items:
         on_spark = item.get_closest_marker("spark") is not None
@@ -66,6 +69,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
     items.sort(key=lambda item: -ranks[item.path])
+
+
+def _mark_slow_cases(items: list[pytest.Item]) -> None:
+    """Leaves as many cases of a test quick as its marker `quick` says."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        marker = item.get_closest_marker("quick")
+        if marker is not None:
+            test = item.nodeid.partition("[")[0]
+            cases[test] += 1
+            if cases[test] > marker.args[0]:
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ def test_the_recordings_are_here() -> None:
     assert len(RECORDED) >= 110
 
 
+@pytest.mark.quick(25)
 @pytest.mark.parametrize(("path", "number"), SLOW_BUT_THE_FIRST)
 def test_gives_what_kafka_streams_gave(path: Path, number: int) -> None:
     recording = load(path)

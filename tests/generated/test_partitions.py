@@ -23,6 +23,7 @@ PARTITIONS = (1, 2, 4, 7)
 Rows = Sequence[tuple[str, dict[str, Any]]]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.long
 @pytest.mark.parametrize("seed", seeds("VSC_PARTITIONS", 6))
 def test_partitions_cuts_and_restarts_do_not_show(seed: int) -> None:
@@ -88,6 +89,7 @@ def lines() -> Rows:
     ]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("partitions", PARTITIONS)
 def test_a_window_behind_a_grace_loses_nothing_that_was_in_time(partitions: int) -> None:
     found = driven(DAYS.format(clock="input"), lines(), "daily", partitions)

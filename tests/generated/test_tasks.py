@@ -55,6 +55,7 @@ def observing(case: Case) -> Case:
     return replace(case, text=case.text + "".join(f"sink {name} to memory ();\n" for name in more))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.long
 @pytest.mark.parametrize("seed", seeds("VSC_TASKS", 2))
 def test_sources_read_at_different_speeds_do_not_show(

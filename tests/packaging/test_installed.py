@@ -14,6 +14,7 @@ EXAMPLES = ("flights", "fraud", "inventory", "orders", "payments", "prices", "re
 HEAVY = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "yaml")
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_are_accepted(ask: Vsc, root: Path, example: str) -> None:
     done = ask("-m", "vsc", "check", root / f"examples/{example}/topology.vdsl", "--deny-warnings")

@@ -11,6 +11,7 @@ from vsc.compiler import check_topology, compile_topology
 from vsc.plan.keyless import nullable_keys
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seeds", [range(0, 40), range(40, 80)])
 def test_the_text_and_the_plan_agree(seeds: range) -> None:
     told, keyless = 0, 0

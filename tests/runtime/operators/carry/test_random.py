@@ -108,6 +108,7 @@ def cut_at(epochs: History) -> type[Waits]:
     return type("Cut", (Waits,), {"frontier": limit})
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 12))
 def test_what_is_said_in_other_words_goes_on_while_records_wait(seed: int) -> None:
     rng = random.Random(seed)
@@ -167,6 +168,7 @@ def kept(old: Plan, new: Plan) -> list[str]:
     return found
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 12))
 def test_what_means_the_same_goes_on(seed: int) -> None:
     rng = random.Random(seed)
@@ -208,6 +210,7 @@ def mutated(rng: random.Random, topology: Generated) -> Plan | None:
         return None
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 20))
 def test_what_is_kept_beside_a_change_goes_on(seed: int) -> None:
     rng = random.Random(seed)
