@@ -53,7 +53,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the cases after the quick ones, before pytest selects by marker. Puts the files that take longest first, so that all processes end together; gives tests with a JVM time.
+    """Marks the slow cases, before pytest selects by markers.
+
+    Puts the files that take longest first, so that all processes end together; gives tests with a JVM time.
 
     Py4J leaves its sockets to the garbage collector, which closes them in whatever test is running then.
     """

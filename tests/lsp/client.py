@@ -53,10 +53,16 @@ class Editor:
         self.client._server.stdin.write(raw)
 
     async def write(self, text: str) -> list[types.Diagnostic]:
-        """Changes the text, and gives what is wrong with the new one."""
+        """Changes the text, and gives what is wrong with the new one, which has to come first."""
         self.type(text)
         told = await self._told.get()
         assert told.version == self.version
+        return list(told.diagnostics)
+
+    async def settled(self) -> list[types.Diagnostic]:
+        """What is wrong with the text that was typed last; those of earlier ones may come before."""
+        while (told := await self._told.get()).version != self.version:
+            assert told.version is not None and told.version < self.version
         return list(told.diagnostics)
 
     async def close(self) -> list[types.Diagnostic]:

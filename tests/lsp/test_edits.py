@@ -27,7 +27,7 @@ async def take(editor: Editor, label: str) -> None:
     line = editor.text[-40:]
     item = (await offered(editor, f"{line}|"))[label]
     assert isinstance(item.text_edit, types.TextEdit)
-    await editor.write(editor.edited([item.text_edit]))
+    editor.type(editor.edited([item.text_edit]))
 
 
 async def rename(editor: Editor, place: str, new: str) -> str:
@@ -44,25 +44,26 @@ def test_a_session_that_writes_a_join_with_completions_and_renames_a_column() ->
             (" ", "rates"), (" o", "on"), (" cur", "currency"), (" sel", "select"), (" i", "id"), (", rou", "round"),
             ("amo", "amount"), (" * rates.", "rate"),
         ]:  # fmt: skip
-            await editor.write(editor.text + typed)
+            editor.type(editor.text + typed)
             await take(editor, label)
-        await editor.write(editor.text + ", 2) as usd;\n")
+        editor.type(editor.text + ", 2) as usd;\n")
         written = editor.text.removeprefix(START)
         assert written == (
             "stream priced = left join payments with rates on currency "
             "select id, round(amount * rates.rate, 2) as usd;\n"
         )
         for typed, label in [("si", "sink"), (" ", "priced"), (" t", "to"), (" fi", "files"), (" (", "path")]:
-            await editor.write(editor.text + typed)
+            editor.type(editor.text + typed)
             await take(editor, label)
-        assert await editor.write(editor.text + "'out', format = 'json');\n") == []
-        await editor.write(await rename(editor, "rates.ra|te", "dollars"))
+        editor.type(editor.text + "'out', format = 'json');\n")
+        assert await editor.settled() == []
+        editor.type(await rename(editor, "rates.ra|te", "dollars"))
         assert editor.text == (
             START.replace("rate double", "dollars double")
             + written.replace("rates.rate", "rates.dollars")
             + "sink priced to files (path = 'out', format = 'json');\n"
         )
-        await editor.write(await rename(editor, "table ra|tes", "order"))
+        editor.type(await rename(editor, "table ra|tes", "order"))
         assert "table order (" in editor.text and "with order on" in editor.text and "order.dollars" in editor.text
 
     session(play)
@@ -71,7 +72,7 @@ def test_a_session_that_writes_a_join_with_completions_and_renames_a_column() ->
 def test_completion_knows_the_place() -> None:
     async def play(editor: Editor) -> None:
         async def labels(written: str) -> list[str]:
-            await editor.write(START + written.replace("|", ""))
+            editor.type(START + written.replace("|", ""))
             return list(await offered(editor, written if "|" in written else f"{written}|"))
 
         await editor.open(START)
@@ -124,7 +125,7 @@ def test_a_function_comes_with_its_signature_and_a_node_with_its_columns() -> No
         await editor.open(START + "stream x = map payments select rou")
         item = (await offered(editor, "select rou|"))["round"]
         assert item.detail == "round(number [, digits])"
-        await editor.write(START + "stream x = join payments with ra")
+        editor.type(START + "stream x = join payments with ra")
         documentation = (await offered(editor, "with ra|"))["rates"].documentation
         assert isinstance(documentation, types.MarkupContent)
         assert "**versioned**: it is materialized versioned" in documentation.value
@@ -160,8 +161,9 @@ def test_a_rename_changes_every_place_that_means_the_same() -> None:
                 expected = expected.replace(old, now)
             after = await rename(editor, place, new)
             assert after == expected
-            assert await editor.write(after) == []
-            await editor.write(RENAMES)
+            editor.type(after)
+            assert await editor.settled() == []
+            editor.type(RENAMES)
 
     session(play)
 
@@ -191,9 +193,9 @@ def test_formatting_is_that_of_vsc_fmt_and_leaves_a_broken_text_alone() -> None:
         await editor.open("stream   s (k string)\n from memory() key k; -- 💶\nsink s to noop();")
         formatted = editor.edited(await edits())
         assert formatted == "stream s (k string) from memory () key k; -- 💶\nsink s to noop ();\n"
-        await editor.write(formatted)
+        editor.type(formatted)
         assert await edits() == []
-        await editor.write("stream   s (")
+        editor.type("stream   s (")
         assert await edits() == []
 
     session(play)
