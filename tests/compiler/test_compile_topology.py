@@ -90,6 +90,7 @@ def _of_each_other(first: str, step: str, count: int, use: str) -> list[tuple[st
     return sorted({(one.code, text[one.span.start : one.span.end]) for one in found})
 
 
+@pytest.mark.slow
 def test_constants_that_are_made_of_each_other_are_computed_once() -> None:
     used, window = "stream o = filter s where n = _;", "select count(*) as n;"
     window = f"table o = aggregate s group by k window tumbling (size = _) {window}"

@@ -36,7 +36,7 @@ def _cases(shared: Path, folder: str) -> Iterator[tuple[Recording, int, dict[str
         yield from ((recording, number, case) for number, case in enumerate(recording.cases))
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_gives_what_kafka_streams_gave(shared: Path, folder: str) -> None:
     """Some of the recordings; `test_every_case_gives_the_same_at_once_and_some_one_by_one` plays all."""

@@ -36,6 +36,7 @@ SAME = {
 CALLED = {"bigint": ("shown", "not_two"), "string": ("tagged", "no_blank")}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", seeds("VSC_EXPRESSIONS", 4))
 def test_random_expressions_with_calls(seed: int) -> None:
     rng = random.Random(seed)

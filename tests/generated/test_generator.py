@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import pytest
+
 from tests.generated.records import history
 from tests.generated.topology import generate
 from tests.oracle import oracle
@@ -14,6 +16,7 @@ from vsc.plan.keyless import nullable_keys
 MANY = 200
 
 
+@pytest.mark.slow
 def test_every_topology_compiles_and_all_of_the_language_comes_up() -> None:
     seen: Counter[str] = Counter()
     for seed in range(MANY):
@@ -41,6 +44,7 @@ def test_the_same_seed_gives_the_same() -> None:
     assert history(one, generate(one)) == history(other, generate(other))
 
 
+@pytest.mark.slow
 def test_most_sinks_get_records() -> None:
     written = silent = 0
     for seed in range(30):

@@ -169,6 +169,7 @@ sink listed to memory ();
 """
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("partitions", PARTITIONS)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("prefix", ["", "a key of more than sixteen bytes: "])

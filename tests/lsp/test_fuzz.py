@@ -38,6 +38,7 @@ def codes(document: Document) -> list[str]:
     return [one.code for one in document.known.findings]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_every_question_has_an_answer(seed: int) -> None:
     chance = random.Random(seed)
@@ -57,6 +58,7 @@ def test_every_question_has_an_answer(seed: int) -> None:
             assert set(map(repr, definition(document, offset))) <= set(map(repr, references(document, offset, True)))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_every_name_can_be_renamed_and_back(text: str) -> None:
     document = Document("file:///a.vdsl", text)

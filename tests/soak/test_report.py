@@ -147,6 +147,7 @@ sys.exit(soak.main(["--kills", "2", "--subjects", "shop", "--epochs", "1", "--ki
 """
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("place", ["undisturbed run", "round"])
 def test_a_signal_ends_what_was_started_and_prints_the_report(

@@ -244,6 +244,7 @@ def test_its_state_is_in_memory_and_closing_ends_it(monkeypatch: pytest.MonkeyPa
         driver.metrics()
 
 
+@pytest.mark.slow
 def test_several_partitions_give_every_key_the_same() -> None:
     text = (
         STREAM

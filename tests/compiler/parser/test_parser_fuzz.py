@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ def _check(text: str) -> None:
         assert finding.message and "$END" not in finding.message and "ANON" not in finding.message
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:

@@ -36,6 +36,7 @@ def test_what_we_show_is_meant(path: Path) -> None:
     assert found == TRUE.get(str(path.relative_to(ROOT)), set())
 
 
+@pytest.mark.slow
 def test_random_topologies_are_not_doubted() -> None:
     for seed in seeds("VSC_TOPOLOGIES", 150):
         assert not doubts(generate(random.Random(seed)).text()) & NEVER_GENERATED, seed

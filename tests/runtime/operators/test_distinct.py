@@ -171,6 +171,7 @@ def histories(draw: st.DrawFn) -> list[Row]:
     return found
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("text", [BY_KEY, BY_VALUE], ids=["by the key", "by a value"])
 @settings(max_examples=60, deadline=None)
 @given(rows=histories(), cuts=st.lists(st.integers(0, 60), max_size=3))

@@ -98,6 +98,7 @@ def one_by_one(plan: Plan, ordered: list[EpochRow]) -> dict[str, list[Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_cuts_and_restarts_do_not_show_from_one_partition_each() -> None:
     topology = plan()
     for seed in range(6):
@@ -122,6 +123,7 @@ def test_cuts_and_restarts_do_not_show_from_one_partition_each() -> None:
         assert {"t", "u", "w", "j", "x"} <= set(found)
 
 
+@pytest.mark.slow
 def test_an_epoch_of_many_partitions_is_processed_in_its_order() -> None:
     topology = plan()
     for seed in range(6):

@@ -145,6 +145,7 @@ def test_missed_records_are_kept_with_their_reason() -> None:
 # ------------------------------------------------------------------------------------------------------------ the state
 
 
+@pytest.mark.quick(1)
 @CLOCKS
 def test_the_state_holds_no_more_than_the_span_and_is_seen(clock: str) -> None:
     with TopologyTestDriver(clock + join("outer ", "within (before = 3 ms, after = 6 ms) grace 2 ms")) as driver:

@@ -245,6 +245,7 @@ def exact(plan: Plan, node: Node) -> bool:
     return of_kind and behind[-1].bounds == 0 and all(call.function in IN_ANY_ORDER for call in calls)
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 30))
 def test_what_is_filled_is_as_if_it_had_read_everything(seed: int) -> None:
     rng = random.Random(seed)
@@ -275,6 +276,7 @@ def beside(plan: Plan, owner: str) -> Node:
     return found
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 10))
 def test_there_and_back_again(seed: int) -> None:
     """One partition, several, one: nothing shows."""
@@ -289,6 +291,7 @@ def test_there_and_back_again(seed: int) -> None:
     assert played(plan, rows[half:], back, 1, True) == played(plan, rows[half:], stores, 1, True)
 
 
+@pytest.mark.slow
 def test_the_pairs_say_something() -> None:
     """Among the few that always run are topologies that lose, gain and keep nodes with state."""
     verdicts: set[str] = set()

@@ -150,6 +150,7 @@ PIECES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_however_texts_are_read_they_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(11)
     taken = 0

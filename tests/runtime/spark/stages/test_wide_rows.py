@@ -71,6 +71,7 @@ def test_a_source_task_gives_on_what_it_has_read_in_bounded_batches() -> None:
     assert len(sizes) > ROWS * WIDE // CHUNK
 
 
+@pytest.mark.slow
 def test_a_stage_gives_out_bounded_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = compiled(TOPOLOGY)
     ids = np.arange(ROWS, dtype=np.int64)
