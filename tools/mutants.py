@@ -76,6 +76,7 @@ AREAS = {
                 for name in ("foreign_key_join", "joins_of_tables", "stream_table_join", "grace", "tables")
             ),
         ),
+        slow=True,
     ),
     "clock": Area(
         (
