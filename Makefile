@@ -111,7 +111,7 @@ newest: $(READY_NEWEST)
 	$(NEWEST)/bin/python $(ON_SPARK) -m release
 
 soak: $(READY)
-	$(BIN)/python -m tests.generated 0:1000 partitions
+	$(BIN)/python -m tests.random_topologies 0:1000 partitions
 	$(BIN)/python -m soak.functions
 	$(BIN)/python -m soak $(SOAK)
 
@@ -149,7 +149,7 @@ docs: $(READY)
 fmt: $(READY)
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
-	$(BIN)/vsc fmt examples tests/golden tests/messy
+	$(BIN)/vsc fmt examples tests/golden tests/dirty_data
 	$(BIN)/python -m tools.docs.blocks
 
 clean:

@@ -49,7 +49,7 @@ class Area:
     slow: bool = False
 
 
-_RANDOM = ("tests/oracle", "tests/generated/test_found.py", "tests/generated/test_cuts.py")
+_RANDOM = ("tests/oracle", "tests/random_topologies/test_found.py", "tests/random_topologies/test_cuts.py")
 
 AREAS = {
     "state": Area(("runtime/state",), ("tests/runtime/state", "tests/runtime/operators/test_migrations.py", *_RANDOM)),

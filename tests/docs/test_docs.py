@@ -48,7 +48,7 @@ def test_the_topologies_in_a_document_are_formatted(page: Path) -> None:
 
 
 def test_the_examples_are_formatted(capsys: pytest.CaptureFixture[str]) -> None:
-    folders = [str(ROOT / name) for name in ("examples", "tests/golden", "tests/messy")]
+    folders = [str(ROOT / name) for name in ("examples", "tests/golden", "tests/dirty_data")]
     assert main(["fmt", "--check", *folders]) == 0, capsys.readouterr().err
 
 

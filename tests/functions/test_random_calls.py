@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.functions import own_rules
-from tests.generated.expressions import TYPES, Scope, expression
-from tests.generated.rows import SCHEMA, random_rows
-from tests.generated.seeds import seeds
+from tests.random_topologies.expressions import TYPES, Scope, expression
+from tests.random_topologies.rows import SCHEMA, random_rows
+from tests.random_topologies.seeds import seeds
 from vsc.compiler import compile_topology
 from vsc.plan.expressions import Call, Expr, parts
 from vsc.plan.nodes import Map

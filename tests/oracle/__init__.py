@@ -7,8 +7,8 @@ and fail if the wrong one was at work. So a test that compares the two never com
 saying so (`Played.ran`).
 
 The oracle has Kafka's clock (D25, ``records``), so both have it here, whatever the plan says. That of the input has an
-oracle of its own, `by_input`, which lets the same operators go by that clock; `tests.generated.partitions` compares
-with it.
+oracle of its own, `by_input`, which lets the same operators go by that clock; `tests.random_topologies.partitions`
+compares with it.
 
 Tests use nothing else of the engines: `engines` is the one place to change when an engine changes.
 """

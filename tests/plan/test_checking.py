@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.generated.topology import generate
+from tests.random_topologies.topology import generate
 from vsc.compiler import compile_topology
 from vsc.plan.checking import first_mistake
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.generated.topology import Sizes, generate
+from tests.random_topologies.topology import Sizes, generate
 from vsc.compiler import compile_topology
 from vsc.compiler.emit import PICTURES, TEXTS, emit
 from vsc.plan import Plan

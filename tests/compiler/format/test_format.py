@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.generated.topology import generate
+from tests.random_topologies.topology import generate
 from vsc.compiler.diagnostics.model import TopologyError
 from vsc.compiler.format import format_topology
 from vsc.compiler.parser import parse

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.generated.seeds import seeds
-from tests.generated.topology import generate
+from tests.random_topologies.seeds import seeds
+from tests.random_topologies.topology import generate
 from vsc.compiler import check_topology
 
 ROOT = Path(__file__).parents[3]

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.generated.topology import Sizes, generate
+from tests.random_topologies.topology import Sizes, generate
 from vsc.compiler import check_topology, compile_topology
 from vsc.plan.keyless import nullable_keys
 

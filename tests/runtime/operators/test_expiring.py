@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.generated.test_partitions import Rows, apart, cut
 from tests.oracle import Stores
 from tests.oracle.epochs import EpochRow
+from tests.random_topologies.test_partitions import Rows, apart, cut
 from tests.runtime.operators.carry.carrying import changed, compiled, epoch, run
 from tests.runtime.operators.carry.test_waiting import Waits
 from vsc.runtime.operators.views.catalog import find_store, open_view, stores_of

@@ -1,6 +1,6 @@
 """Joins of two streams: what meets, what comes out alone, what is counted, kept and forgotten.
 
-What Kafka Streams does is in `tests/conformance`; random topologies are in `tests/generated`.
+What Kafka Streams does is in `tests/conformance`; random topologies are in `tests/random_topologies`.
 """
 
 from __future__ import annotations

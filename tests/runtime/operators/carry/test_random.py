@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.generated.records import History, history
-from tests.generated.seeds import seeds
-from tests.generated.shapes import Generated
-from tests.generated.topology import Sizes, generate
 from tests.oracle import Stores, by_key, chunks
 from tests.oracle.playing import shown_records
+from tests.random_topologies.records import History, history
+from tests.random_topologies.seeds import seeds
+from tests.random_topologies.shapes import Generated
+from tests.random_topologies.topology import Sizes, generate
 from tests.runtime.operators.carry.carrying import SENT, carried, compiled, content
 from tests.runtime.operators.carry.test_waiting import Waits
 from vsc.changes import Verdict, compare

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.generated.seeds import seeds
+from tests.random_topologies.seeds import seeds
 from tests.runtime.spark.formats.csv_files import Answer, CsvFile, by_python, by_vsc, random_file, texts
 from vsc.plan.nodes import Column
 from vsc.plan.types import BINARY

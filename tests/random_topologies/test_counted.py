@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.generated.case import Case
-from tests.generated.seeds import of_both_sizes
 from tests.oracle import Played, shipped
+from tests.random_topologies.case import Case
+from tests.random_topologies.seeds import of_both_sizes
 from vsc.compiler import compile_topology
 from vsc.runtime.records import Batch
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from tests.generated.records import History, RecordSizes, history
-from tests.generated.seeds import seeds
-from tests.generated.shapes import Generated, SourceShape
-from tests.generated.topology import Sizes, generate
 from tests.oracle import by_key
 from tests.oracle.epochs import order_epoch
+from tests.random_topologies.records import History, RecordSizes, history
+from tests.random_topologies.seeds import seeds
+from tests.random_topologies.shapes import Generated, SourceShape
+from tests.random_topologies.topology import Sizes, generate
 from tests.runtime.spark.files import by_age, sink_records, write_rows
 from tests.runtime.spark.support import run_once
 from vsc.compiler import compile_topology

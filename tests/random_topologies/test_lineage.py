@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.generated.records import STRINGS, History, RecordSizes, Values, history
-from tests.generated.seeds import seeds
-from tests.generated.topology import Sizes, generate
 from tests.oracle import Stores, chunks
+from tests.random_topologies.records import STRINGS, History, RecordSizes, Values, history
+from tests.random_topologies.seeds import seeds
+from tests.random_topologies.topology import Sizes, generate
 from vsc.compiler import compile_topology
 from vsc.lineage.columns import _Nodes, sink_lineages
 from vsc.lineage.inputs import Field

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from tests.generated.partitions import Case, Run
-from tests.generated.records import History
-from tests.generated.seeds import seeds
 from tests.oracle import by_key
 from tests.oracle.epochs import EpochRow
 from tests.oracle.playing import shown_records
+from tests.random_topologies.partitions import Case, Run
+from tests.random_topologies.records import History
+from tests.random_topologies.seeds import seeds
 from tests.runtime.spark.all_stages import AllStages, File
 from vsc.runtime.metrics import HELD_RECORDS, Metrics
 from vsc.runtime.records import Batch

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from tests.generated.case import Case
-from tests.generated.seeds import of_both_sizes
 from tests.oracle import shipped
+from tests.random_topologies.case import Case
+from tests.random_topologies.seeds import of_both_sizes
 from vsc.plan.nodes import Materialize, Merge, Node, Source, StreamGlobalJoin, StreamTableJoin, ToStream
 from vsc.runtime.metrics import Missed
 

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.generated.rows import SCHEMA, random_expressions, random_rows
-from tests.generated.seeds import seeds
+from tests.random_topologies.rows import SCHEMA, random_expressions, random_rows
+from tests.random_topologies.seeds import seeds
 from tests.runtime.expressions.spark_text import spark_sql
 from vsc.plan.expressions import Expr
 from vsc.runtime.expressions import ExpressionFailure, compile_row

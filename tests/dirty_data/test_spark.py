@@ -1,4 +1,4 @@
-"""Messy files on Spark: from `tests/messy/in` comes what its scenarios expect, whatever the session's time zone."""
+"""Dirty files on Spark: `tests/dirty_data/in` gives what its scenarios expect, in any time zone of the session."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from vsc.scenario import Scenario, load
 pytestmark = pytest.mark.spark
 
 FOLDER = Path(__file__).resolve().parent
-PATH = FOLDER / "messy.scenario.yaml"
+PATH = FOLDER / "dirty_data.scenario.yaml"
 TOMORROW = 1_782_993_600_000
 """The time of the last good rate."""
 
 
 @pytest.mark.parametrize("scenario", load(str(PATH), PATH.read_text()).scenarios, ids=lambda scenario: scenario.name)
-def test_a_scenario_of_messy_files(spark: Any, tmp_path: Path, scenario: Scenario) -> None:
+def test_a_scenario_of_dirty_files(spark: Any, tmp_path: Path, scenario: Scenario) -> None:
     text = scenario.topology.read_text()
     plan = compile_topology(text, path=str(scenario.topology))
     variables = {"in": str(FOLDER / "in"), "out": str(tmp_path)}

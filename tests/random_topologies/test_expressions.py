@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.generated.rows import SCHEMA, random_expressions, random_rows
-from tests.generated.seeds import seeds
+from tests.random_topologies.rows import SCHEMA, random_expressions, random_rows
+from tests.random_topologies.seeds import seeds
 from vsc.plan.expressions import Expr
 from vsc.runtime.expressions import ExpressionFailure, Frame, compile_row, evaluate
 from vsc.runtime.values import arrow_type, to_array, to_values

@@ -1,4 +1,4 @@
-"""``python -m tests.generated SEED``: the topology of a seed of `test_cuts` and, if it fails, the fewest rows that do.
+"""``python -m tests.random_topologies SEED``: the topology of a seed of `test_cuts` and the fewest rows that fail.
 
 ``SEED large``: the same of `test_engines`. Rows are left out, ever fewer at once, as long as the outcome still differs;
 restarts stay.
@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tests.generated.records import History, RecordSizes, history
-from tests.generated.shapes import ALL_KEYS, Generated
-from tests.generated.topology import Sizes, generate
 from tests.oracle import Played, difference, oracle, shipped
+from tests.random_topologies.records import History, RecordSizes, history
+from tests.random_topologies.shapes import ALL_KEYS, Generated
+from tests.random_topologies.topology import Sizes, generate
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from tests.generated.shapes import Generated, SourceShape
 from tests.oracle.epochs import EpochRow
+from tests.random_topologies.shapes import Generated, SourceShape
 
 __all__ = ["History", "RecordSizes", "Values", "history"]
 

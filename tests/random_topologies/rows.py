@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.generated.expressions import TYPES, Scope, expression
-from tests.generated.records import Values
+from tests.random_topologies.expressions import TYPES, Scope, expression
+from tests.random_topologies.records import Values
 from vsc.compiler.expressions import Scope as Typing
 from vsc.compiler.expressions import ScopeInput, type_expression
 from vsc.compiler.parser import parse_expression

@@ -2,17 +2,17 @@
 
 What is shipped runs on whole columns, the oracle record by record (`tests.oracle`). Set
 ``VSC_TOPOLOGIES`` to run more (``1000``) or others (``5000:5100``) than the usual few; the number is the seed.
-``python -m tests.generated SEED`` shows one, with the fewest rows that fail.
+``python -m tests.random_topologies SEED`` shows one, with the fewest rows that fail.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from tests.generated.case import Case
-from tests.generated.seeds import seeds
 from tests.oracle import shipped
 from tests.oracle.epochs import order_epoch
+from tests.random_topologies.case import Case
+from tests.random_topologies.seeds import seeds
 
 pytestmark = pytest.mark.long
 

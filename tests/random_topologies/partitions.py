@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from tests.generated.case import STEPS
-from tests.generated.records import History, RecordSizes, history
-from tests.generated.shapes import ALL_KEYS, Generated
-from tests.generated.topology import Sizes, generate
 from tests.oracle import Stores, by_key, by_records, chunks
 from tests.oracle.by_input import InputOracle
 from tests.oracle.epochs import EpochRow, order_epoch
 from tests.oracle.playing import shown_records
+from tests.random_topologies.case import STEPS
+from tests.random_topologies.records import History, RecordSizes, history
+from tests.random_topologies.shapes import ALL_KEYS, Generated
+from tests.random_topologies.topology import Sizes, generate
 from tests.runtime.operators.carry.carrying import carried
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Clock, Plan

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from tests.generated.seeds import seeds
-from tests.generated.topology import generate
+from tests.random_topologies.seeds import seeds
+from tests.random_topologies.topology import generate
 from vsc.changes import Verdict, compare
 from vsc.compiler import compile_topology
 from vsc.plan import Plan, Source

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from tests.generated.records import history
-from tests.generated.topology import generate
 from tests.oracle import oracle
+from tests.random_topologies.records import history
+from tests.random_topologies.topology import generate
 from vsc.compiler import compile_topology
 from vsc.plan.keyless import nullable_keys
 

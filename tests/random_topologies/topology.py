@@ -14,9 +14,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from tests.generated.expressions import ORDERED, TYPES, Scope, expression
-from tests.generated.growing import Growing, Sizes, both, copied, scope_of
-from tests.generated.shapes import BOUNDS, VALUE_NAMES, Column, Generated, Shape, SourceShape
+from tests.random_topologies.expressions import ORDERED, TYPES, Scope, expression
+from tests.random_topologies.growing import Growing, Sizes, both, copied, scope_of
+from tests.random_topologies.shapes import BOUNDS, VALUE_NAMES, Column, Generated, Shape, SourceShape
 
 __all__ = ["Sizes", "generate"]
 

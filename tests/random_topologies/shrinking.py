@@ -1,4 +1,4 @@
-"""``python -m tests.generated SEED partitions``: the case of a seed of `test_partitions`; if it fails, a smaller one.
+"""``python -m tests.random_topologies SEED partitions``: a seed of `test_partitions`; if it fails, a smaller case.
 
 ``FIRST:LAST partitions`` runs many seeds and names those that fail. ``records`` behind either: with Kafka's clock, by
 which many do. A smaller case need not fail in the same way, it only has to fail: nodes, epochs and rows are left out,
@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tests.generated.partitions import Case
 from tests.oracle.epochs import EpochRow
+from tests.random_topologies.partitions import Case
 from vsc.compiler import TopologyError
 from vsc.plan.nodes import Clock
 

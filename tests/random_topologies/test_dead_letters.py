@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.generated.case import Case
-from tests.generated.seeds import seeds
 from tests.oracle import shipped
+from tests.random_topologies.case import Case
+from tests.random_topologies.seeds import seeds
 from vsc.compiler import compile_topology
 from vsc.runtime.metrics import Group
 from vsc.runtime.records import Batch

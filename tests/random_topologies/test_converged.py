@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.generated.case import Case
-from tests.generated.seeds import seeds
-from tests.generated.test_counted import by_row, last_rows
 from tests.oracle import Played, shipped
 from tests.oracle.epochs import EpochRow
+from tests.random_topologies.case import Case
+from tests.random_topologies.seeds import seeds
+from tests.random_topologies.test_counted import by_row, last_rows
 from vsc.plan.nodes import Aggregate, Node, Plan, Source
 
 EXACT = {"count", "sum", "min", "max", "bool_and", "bool_or"}

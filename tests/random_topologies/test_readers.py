@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.generated.case import Case
-from tests.generated.seeds import seeds
-from tests.generated.test_counted import last_rows
 from tests.oracle import shipped
+from tests.random_topologies.case import Case
+from tests.random_topologies.seeds import seeds
+from tests.random_topologies.test_counted import last_rows
 from vsc.compiler import compile_topology
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tests.generated.expressions import TYPES, Scope, expression
-from tests.generated.shapes import BOUNDS, KEYS, STRUCT, VALUE_NAMES, Column, Generated, Shape, SourceShape
+from tests.random_topologies.expressions import TYPES, Scope, expression
+from tests.random_topologies.shapes import BOUNDS, KEYS, STRUCT, VALUE_NAMES, Column, Generated, Shape, SourceShape
 
 __all__ = ["Growing", "Sizes", "both", "copied", "scope_of"]
 

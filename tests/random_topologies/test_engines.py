@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.generated.case import Case
-from tests.generated.seeds import seeds
+from tests.random_topologies.case import Case
+from tests.random_topologies.seeds import seeds
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 

@@ -3,7 +3,7 @@
 Random topologies with their input cut, restarted and moved to other partitions at random, against one partition that
 takes the rows one by one; and the cases for which the clock of the input was made, each with its right values. Set
 ``VSC_PARTITIONS`` to run more seeds (``1000``) or others (``5000:5100``) than the usual few.
-``python -m tests.generated SEED partitions`` shows one, as small as it still fails.
+``python -m tests.random_topologies SEED partitions`` shows one, as small as it still fails.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.generated.partitions import Case
-from tests.generated.seeds import seeds
-from tests.generated.shrinking import outcome, shrunk
 from tests.oracle.epochs import EpochRow
+from tests.random_topologies.partitions import Case
+from tests.random_topologies.seeds import seeds
+from tests.random_topologies.shrinking import outcome, shrunk
 from vsc.testing import Record, TopologyTestDriver
 
 PARTITIONS = (1, 2, 4, 7)
