@@ -346,8 +346,8 @@ class Input:
 
 @record
 class Within:
-    """``within DURATION``, or ``within (before = D, after = D)``: `sides` are then these options, and `duration` is
-    None."""
+    """``within DURATION``, or ``within (before = D, after = D)``: `sides` are then these options, at least one of them,
+    and `duration` is None."""
 
     duration: Duration | None
     sides: tuple[Option, ...]

@@ -16,7 +16,7 @@ from vsc.plan.record import record
 __all__ = ["WITHIN_OPTIONS", "Bounds", "equal_keys_of_streams", "read_bounds"]
 
 WITHIN_OPTIONS = {"before": OptionSpec("duration", "10 minutes"), "after": OptionSpec("duration", "1 hour")}
-"""The options of ``within``."""
+"""The options of ``within``: both or one; a side that is left out is 0 ms."""
 
 
 @record
@@ -37,11 +37,9 @@ def read_bounds(join: syntax.Join) -> tuple[Bounds | None, list[Finding]]:
         findings = [problem] if (problem := too_long(within.duration, "VSC125")) is not None else []
     else:
         options, findings = read_options(within.sides, WITHIN_OPTIONS, "`within`", CLAUSE)
-        findings += [
-            Finding("VSC128", within.span, f"`within` needs the option `{name}`", (),
-                    to_add(name, WITHIN_OPTIONS[name]))
-            for name in lacking(WITHIN_OPTIONS, within.sides, WITHIN_OPTIONS)
-        ]  # fmt: skip
+        if len(lacking(WITHIN_OPTIONS, within.sides, WITHIN_OPTIONS)) == len(WITHIN_OPTIONS):
+            needed = "`within` needs the option `before` or `after`"
+            findings.append(Finding("VSC128", within.span, needed, (), to_add("before", WITHIN_OPTIONS["before"])))
         sides = {name: option.value for name, option in options.items() if isinstance(option.value, syntax.Duration)}
         findings += [
             Finding("VSC125", length.span, f"the `{name}` of `within` cannot be negative", (), "make it zero or more")
@@ -51,9 +49,10 @@ def read_bounds(join: syntax.Join) -> tuple[Bounds | None, list[Finding]]:
     if join.grace is not None and isinstance(join.grace.duration, syntax.Duration):
         findings += [problem] if (problem := too_long(join.grace.duration, "VSC125")) is not None else []
         grace = join.grace.duration.milliseconds
-    if findings or len(sides) < len(WITHIN_OPTIONS):
+    if findings or not all(isinstance(option.value, syntax.Duration) for option in within.sides):
         return None, findings
-    bounds = Bounds(sides["before"].milliseconds, sides["after"].milliseconds, grace)
+    before, after = (sides[name].milliseconds if name in sides else 0 for name in WITHIN_OPTIONS)
+    bounds = Bounds(before, after, grace)
     if not bounds.before + bounds.after + bounds.grace:
         message = "nothing is ever joined: with neither length nor grace, the join keeps no record for any time"
         help = f"make `within` longer than zero, or add a grace: {code('within 0 ms grace 1 ms')}"

@@ -59,6 +59,20 @@ def test_both_ends_belong_and_every_pair_comes_once_in_the_order_of_the_partners
 
 @CLOCKS
 @pytest.mark.parametrize(
+    ("side", "met"),
+    [
+        ("before = 3 ms", [("x", 10, 2, 100), ("x", 10, 3, 100)]),
+        ("after = 3 ms", [("x", 10, 3, 100), ("x", 10, 4, 103)]),
+    ],
+)
+def test_a_side_that_is_left_out_is_zero(side: str, met: list[Any], clock: str) -> None:
+    text = clock + join("", f"within ({side}) grace 20 ms")
+    partners: list[Row] = [("b", "x", n, at) for n, at in enumerate((96, 97, 100, 103, 104), 1)]
+    assert play(text, [*partners, ("a", "x", 10, 100)]) == met
+
+
+@CLOCKS
+@pytest.mark.parametrize(
     ("mode", "alone"),
     [("", []), ("left ", [("x", 1, None, 100)]), ("outer ", [("x", 1, None, 100), ("y", None, 2, 103)])],
 )
