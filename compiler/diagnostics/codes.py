@@ -139,6 +139,7 @@ _VERSIONING = {
 _TIME = {
     "VSC402": "an event time of an unsuitable type",
     "VSC403": "rows without a time of their own",
+    "VSC406": "an event time that is always later than the record's own",
 }
 
 _CONNECTORS = {

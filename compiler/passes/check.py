@@ -22,6 +22,7 @@ from vsc.compiler.passes.lateness import check_lateness
 from vsc.compiler.passes.nulls import check_nulls
 from vsc.compiler.passes.patterns import check_patterns
 from vsc.compiler.passes.places import check_places
+from vsc.compiler.passes.record_times import check_record_times
 from vsc.compiler.passes.reserved import check_reserved
 from vsc.compiler.passes.retention import check_retention
 from vsc.compiler.passes.schemas import check_schemas
@@ -103,6 +104,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_formats(topology, kinds, shapes, stores, connectors),
         *check_histories(topology, shapes, stores, statuses, connectors),
         *check_patterns(topology),
+        *check_record_times(topology, order, kinds, shapes),
         *check_places(topology, connectors),
         *check_nulls(topology, order, shapes),
         *check_upserts(topology, order, kinds, shapes),
