@@ -1,4 +1,4 @@
-"""``python -m vsc.grammar``: rebuilds ``tables.json`` from ``vsc.lark``."""
+"""``python -m vsc.grammar``: rebuilds ``tables.json`` and ``forms.json`` from ``vsc.lark``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 from vsc.grammar import read
 from vsc.grammar.build import build_tables
+from vsc.grammar.build_forms import build_forms
 
 if __name__ == "__main__":
-    Path(__file__).with_name("tables.json").write_text(build_tables(read()), encoding="utf-8")
+    for name, text in (("tables.json", build_tables(read())), ("forms.json", build_forms(read()))):
+        Path(__file__).with_name(name).write_text(text, encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields
 
+from vsc.compiler.emit.clauses import clauses
 from vsc.plan import (
     Aggregate,
     Answer,
@@ -37,7 +38,7 @@ from vsc.plan import (
 from vsc.plan.clocks import NodeClock, held_back_by, node_clocks
 from vsc.plan.keyless import nullable_keys
 from vsc.plan.types import quoted_name
-from vsc.plan.words import clauses, duration, exploded, window, within
+from vsc.plan.words import duration, exploded, window, within
 
 __all__ = ["emit_topology"]
 

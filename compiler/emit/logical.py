@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from vsc.compiler.emit.clauses import clauses
 from vsc.compiler.emit.drawing import Arrow, Box, Drawing, lost_by, sink_lines, where
 from vsc.plan import (
     Aggregate,
@@ -29,7 +30,7 @@ from vsc.plan import (
     Suppress,
     TableTableJoin,
 )
-from vsc.plan.words import clauses, duration, exploded, window, within
+from vsc.plan.words import duration, exploded, window, within
 
 __all__ = ["logical"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vsc.compiler.emit.clauses import clauses
 from vsc.compiler.emit.drawing import Arrow, Box, Drawing, lost_by, sink_lines
 from vsc.plan import (
     Aggregate,
@@ -18,7 +19,7 @@ from vsc.plan import (
     Window,
 )
 from vsc.plan.clocks import node_clocks
-from vsc.plan.words import clauses, duration, window, within
+from vsc.plan.words import duration, window, within
 
 __all__ = ["physical"]
 

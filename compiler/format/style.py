@@ -10,18 +10,15 @@ from collections.abc import Iterable
 
 from vsc.compiler.format.forms import Form, Forms, Piece
 from vsc.compiler.format.layout import SOFT, SPACE, Comment, Doc, Group, Indent, Line, Sequence, layout
+from vsc.grammar.forms import clause_words
 
 __all__ = ["WIDTH", "render_file"]
 
 WIDTH = 100
 
-_CLAUSES = (
-    frozenset(
-        {"from", "key", "timestamp", "delete", "where", "grace", "strictly", "max_age", "drop", "select", "materialize"}
-    ),
-    frozenset({"with", "on", "by", "group", "window", "within", "until"}),
-    frozenset({"emit"}),
-)
+_HEAD = frozenset({"with", "on", "by", "group", "window", "within", "until"})
+"""Words of clauses that stay on the operation's line if they fit there."""
+_CLAUSES = (clause_words() - _HEAD, _HEAD, frozenset({"emit"}))
 """Words that begin a line, by level: in a statement that is too long, in a clause that still is, and in its parts."""
 _GLUED = frozenset({"call", "call_star", "call_distinct", "cast", "sized_type"})
 """Rules without a blank before their bracket."""

@@ -19,9 +19,9 @@ from vsc.compiler.parser.missing import bracket, comma, incomplete, starts_state
 from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
 from vsc.compiler.parser.surroundings import open_bracket
 from vsc.compiler.parser.units import duration_mistake
-from vsc.compiler.parser.wording import found, one_of
+from vsc.compiler.parser.wording import form_of, found, one_of
 from vsc.compiler.parser.wrong_expressions import wrong_expression
-from vsc.compiler.parser.wrong_operations import OTHER_JOINS, form_of, wrong_operation
+from vsc.compiler.parser.wrong_operations import OTHER_JOINS, form_at, wrong_operation
 from vsc.compiler.parser.wrong_options import wrong_options
 from vsc.compiler.parser.wrong_sources import wrong_source
 from vsc.compiler.parser.wrong_statements import wrong_statement
@@ -325,14 +325,12 @@ def _unexpected(
 
 def _form(place: WrongPlace) -> str:
     """The form of the statement, as a last resort."""
-    form = form_of(place)
+    form = form_at(place)
     if form is not None:
         return f"the form is `{form}`"
     head = place.word_at(place.first)
-    if head == "sink":
-        return "the form is `sink NODE to CONNECTOR (OPTION = VALUE, ...)`"
-    if head == "topology":
-        return "the form is `topology NAME;` or `topology NAME (OPTION = VALUE);`"
+    if head in ("sink", "topology"):
+        return f"the form is `{form_of(head)}`"
     if head in ("stream", "table", "global") and place.index > place.first:
         return "the form is `KIND NAME (COLUMN TYPE, ...) from CONNECTOR (...) key COLUMN`, or `KIND NAME = OPERATION`"
     return "remove it, or begin with one of them; `;` ends a statement"

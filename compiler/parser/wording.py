@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 from vsc.compiler.parser.tables import Tables
+from vsc.compiler.syntax import Operation
+from vsc.grammar.forms import forms, operations
 
-__all__ = ["found", "one_of"]
+__all__ = ["form_of", "found", "one_of"]
 
 _NAMES = frozenset({"NAME", "QUOTED"})
 _LITERALS = frozenset(
@@ -28,10 +31,6 @@ _EXPRESSIONS = _NAMES | _LITERALS | {"LPAR", "NOT", "CASE", "CAST"}
 _OPERATORS = frozenset(
     ("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "EQUAL", "LESSTHAN", "MORETHAN", "OR", "AND", "IS", "IN", "BETWEEN")
 ) | {"LIKE", "NOT", "DOT", "LSQB", "LPAR"}
-_OPERATIONS = frozenset(
-    ("FILTER", "MAP", "EXPLODE", "REKEY", "MERGE", "TO_TABLE", "TO_STREAM", "JOIN", "LEFT", "OUTER", "AGGREGATE",
-     "SUPPRESS", "MATERIALIZE", "DISTINCT")
-)  # fmt: skip
 _KINDS = {
     "NAME": "a name",
     "QUOTED": "a name",
@@ -58,7 +57,7 @@ def one_of(expected: Sequence[str], tables: Tables) -> str:
         left -= _LITERALS
     if {"FILTER", "MAP", "JOIN"} <= left:
         parts.append("an operation (`filter`, `map`, `join`, `aggregate`, ...)")
-        left -= _OPERATIONS
+        left -= {word.upper() for word in operations()}
     operators = "PLUS" in left or "OR" in left
     if operators:
         left = {name for name in left if name not in _OPERATORS and not name.startswith("__ANON")}
@@ -77,6 +76,13 @@ def one_of(expected: Sequence[str], tables: Tables) -> str:
     if len(parts) == 1:
         return f"expected {parts[0]}"
     return f"expected {', '.join(parts[:-1])} or {parts[-1]}"
+
+
+def form_of(word: str) -> str:
+    """How the operation or the statement looks that begins with `word`, with the kind of node that it takes."""
+    name = operations().get(word, word)
+    reads = next((one.reads for one in get_args(Operation) if one.word == name), None)
+    return forms()[name].form.replace("INPUT", reads.upper() if reads else "INPUT")
 
 
 def found(name: str, word: str) -> str:

@@ -15,6 +15,7 @@ from vsc.compiler.parser.surroundings import (
     text,
     wrong,
 )
+from vsc.grammar.forms import clauses_of, words_before_durations
 
 __all__ = ["CLAUSES"]
 
@@ -117,34 +118,28 @@ _ONE_JOIN = "a statement has one join"
 _NEXT_JOIN = "end it with a `select`, and join its node with the next input"
 _AGES = ("age", "max", "maxage", "max_lookback", "max_staleness", "tolerance", "ttl")
 """Other words for how old a row may be that a join finds."""
-_JOIN_ORDER = ("on", "within", "grace", "strictly", "max_age", "drop")
-_FULL = {"strictly": "strictly before", "drop": "drop older_than_retention"}
-"""Clauses of more than their first word."""
 
 
 def _join_order(place: WrongPlace) -> Explanation | None:
     """A clause of a join behind one that comes after it."""
-    word = place.word.lower()
-    if "SELECT" not in place.expected or word not in _JOIN_ORDER:
+    clauses = {clause.word: code(clause.words) for clause in clauses_of("join") if clause.optional}
+    word, order = place.word.lower(), list(clauses)
+    if "SELECT" not in place.expected or word not in clauses:
         return None
     words = [place.word_at(index) for index in range(operation(place) or place.first, place.index)]
     if word in words:
         return say(place, "VSC011", f"a second {code(word)} in one join", "keep one of them")
-    later = next((one for one in _JOIN_ORDER[_JOIN_ORDER.index(word) + 1 :] if one in words), None)
+    later = next((one for one in order[order.index(word) + 1 :] if one in words), None)
     if later is None:
         return None
-    first, second = (code(_FULL.get(one, one)) for one in (word, later))
+    first, second = clauses[word], clauses[later]
     return wrong(place, f"{first} comes before {second}", f"write {first}, then {second}")
 
 
 def _duration_clause(place: WrongPlace) -> Explanation | None:
     """After ``grace``, ``within`` or ``max_age``, where a duration is expected."""
     clause, word = place.word_at(place.index - 1), place.word
-    if (
-        "DURATION" not in place.expected
-        or "NAME" in place.expected
-        or clause not in ("grace", "within", "max_age", "limit")
-    ):
+    if "DURATION" not in place.expected or "NAME" in place.expected or clause not in words_before_durations():
         return None
     following = place.word_at(place.index + 1)
     if word in (";", "select", ","):

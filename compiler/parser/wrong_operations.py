@@ -18,27 +18,12 @@ from vsc.compiler.parser.surroundings import (
     text,
     wrong,
 )
+from vsc.compiler.parser.wording import form_of
 from vsc.compiler.parser.wrong_clauses import CLAUSES
-from vsc.compiler.parser.wrong_statements import OPERATIONS
+from vsc.grammar.forms import clauses_of, operations
 
-__all__ = ["OTHER_JOINS", "form_of", "wrong_operation"]
+__all__ = ["OTHER_JOINS", "form_at", "wrong_operation"]
 
-_FORMS = {
-    "filter": "filter INPUT where CONDITION",
-    "map": "map INPUT select EXPRESSION as NAME, ...",
-    "explode": "explode STREAM by ARRAY as NAME",
-    "rekey": "rekey STREAM by EXPRESSION as NAME, ...",
-    "merge": "merge STREAM, STREAM, ...",
-    "to_table": "to_table STREAM [delete when CONDITION] [materialize ...]",
-    "to_stream": "to_stream TABLE",
-    "join": "join INPUT with INPUT [on EXPRESSION, ...] [within DURATION] [grace DURATION] "
-    "[strictly before] [max_age DURATION] [drop older_than_retention] select ...",
-    "aggregate": "aggregate INPUT group by EXPRESSION, ... [window KIND (...)] select ...",
-    "suppress": "suppress TABLE until window closes",
-    "materialize": "materialize TABLE [as STORE] [versioned (...)]",
-    "distinct": "distinct STREAM [by EXPRESSION, ...] within DURATION [grace DURATION]",
-}
-"""The operations, as messages show them."""
 _OWN_TIME = "write `join`: with a versioned table, a record finds the row of its own time"
 OTHER_JOINS = {
     "inner": "write `join`: a join without a word before it is an inner join",
@@ -81,13 +66,10 @@ _WINDOWS = ("tumble", "hop", "cumulate", "session", "tumbling", "hopping")
 _NO_NESTING = "an operation takes the names of nodes, not another operation"
 
 
-def form_of(place: WrongPlace) -> str | None:
+def form_at(place: WrongPlace) -> str | None:
     """The form of the statement's operation; None if there is none."""
     at = operation(place)
-    if at is None:
-        return None
-    word = place.word_at(at)
-    return _FORMS.get("join" if word in ("left", "outer") else word)
+    return form_of(place.word_at(at)) if at is not None and place.word_at(at) in operations() else None
 
 
 def wrong_operation(place: WrongPlace) -> Explanation | None:
@@ -117,8 +99,7 @@ def _words(place: WrongPlace) -> list[str]:
 
 
 def _word(place: WrongPlace, at: int) -> str:
-    word = place.word_at(at)
-    return "join" if word in ("left", "outer") else word
+    return operations().get(place.word_at(at), "")
 
 
 def _nothing(place: WrongPlace) -> Explanation | None:
@@ -137,10 +118,10 @@ def _no_operation(place: WrongPlace) -> Explanation | None:
         return None
     if place.is_word() and second == "with":
         return wrong(place, "the word of the operation is missing", f"write {code(f'join {place.word} with ...')}")
-    if place.is_word() and (second in _AFTER_INPUT or following in OPERATIONS):
+    if place.is_word() and (second in _AFTER_INPUT or following in operations()):
         return wrong(place, "the operation stands before its input", f"write {code(_before(place, second))}")
     if word in _SYNONYMS:
-        return sql(place, f"there is no operation {code(place.word)}", f"write {code(_FORMS[_SYNONYMS[word]])}")
+        return sql(place, f"there is no operation {code(place.word)}", f"write {code(form_of(_SYNONYMS[word]))}")
     if place.is_word() and (following == ";" or not following):
         help = f"write {code(f'map {place.word} select *')}, or name the operation that computes it"
         return wrong(place, f"{code(place.word)} is not an operation", help)
@@ -163,7 +144,7 @@ def _before(place: WrongPlace, word: str) -> str:
         return f"map {source} select ..."
     if word == "group":
         return f"aggregate {source} group by ... select ..."
-    if word in OPERATIONS and word != "join":
+    if operations().get(word, "join") != "join":
         return f"{word} {source} ..."
     left = "left " if word == "left" else "outer " if word in ("outer", "full") else ""
     return f"{left}join {source} with ..."
@@ -175,17 +156,17 @@ def _nested(place: WrongPlace) -> Explanation | None:
         return None
     inner, last = place.word_at(place.index + 1).lower(), closing(place, place.index)
     span = place.span.to(place.tokens.span(last))
-    if inner in OPERATIONS or inner in ("select", "left", "outer", "with"):
+    if inner in operations() or inner in ("select", "with"):
         operation = text(place, place.index + 1, last - 1)
         help = "give the inner one a statement of its own, and write its name here"
-        if inner in OPERATIONS:
+        if inner in operations():
             help = f"write {code(f'stream NAME = {operation};')} before it, and `NAME` here"
         return say(place, "VSC025", _NO_NESTING, help, span)
     inside, before = text(place, place.index + 1, last - 1), place.word_at(place.index - 1)
     if before == "window":
         return wrong(place, "a window has a kind", f"write {code(f'window tumbling ({inside})')}")
-    if "," in inside and before in _FORMS and before != "merge":
-        return wrong(place, "an operation is not a call", f"write {code(_FORMS[before])}", span)
+    if "," in inside and before in operations() and before != "merge":
+        return wrong(place, "an operation is not a call", f"write {code(form_of(before))}", span)
     glued = place.tokens.ends[place.index - 1] == place.span.start
     new = f" {inside}" if glued else inside
     return wrong(place, "inputs stand without parentheses", f"write {code(inside)}", span, new)
@@ -199,7 +180,7 @@ def _input(place: WrongPlace) -> Explanation | None:
         return wrong(place, "an input is its name alone", f"write {code(place.word)}", span, "")
     if place.word == "(" and "AS" in place.expected and "OR" not in place.expected and before != "on":
         return _called(place)
-    if before == "from" and place.is_word() and place.word_at(place.index - 2) in OPERATIONS:
+    if before == "from" and place.is_word() and place.word_at(place.index - 2) in operations():
         word = place.word_at(place.index - 2)
         return wrong(place, f"the input follows {code(word)} directly", f"write {code(f'{word} {place.word}')}",
                    place.tokens.span(place.index - 1), "")  # fmt: skip
@@ -217,7 +198,7 @@ def _called(place: WrongPlace) -> Explanation:
         return wrong(place, "an aggregate has its window behind its groups", help, span)
     if word.lower() in _BEFORE_INPUT:
         return wrong(place, "an input is its name alone", f"write {code(source)}", span)
-    return wrong(place, "an input is the name of a node, not a call", f"the form is {code(form_of(place) or word)}")
+    return wrong(place, "an input is the name of a node, not a call", f"the form is {code(form_at(place) or word)}")
 
 
 def _late(place: WrongPlace) -> Explanation | None:
@@ -226,9 +207,7 @@ def _late(place: WrongPlace) -> Explanation | None:
         columns = body(place, place.index, "materialize", ",")
         return wrong(place, "the columns after `except` stand in parentheses", f"write {code(f'except ({columns})')}")
     if "SELECT" in place.expected and place.name == "SEMICOLON":
-        return wrong(
-            place, "a `select` is missing", f"write what the result holds: {code(form_of(place) or 'select ...')}"
-        )
+        return wrong(place, "a `select` is missing", f"write what the result holds: {code(_select(place))}")
     if not {"SEMICOLON", "MATERIALIZE"} & set(place.expected) or open_bracket(place) is not None:
         return None
     word, following = place.word.lower(), place.word_at(place.index + 1)
@@ -251,10 +230,8 @@ def _late(place: WrongPlace) -> Explanation | None:
             "`emit` comes after the window, before `select`",
             f"write {code(f'window ... (...) {text(place, place.index, place.index + 1)} select ...')}",
         )
-    if (
-        word in ("on", "grace", "strictly", "max_age", "drop", "with", "within")
-        and _word(place, operation(place) or 0) == "join"
-    ):
+    clauses = [clause.word for clause in clauses_of("join")]
+    if _word(place, operation(place) or 0) == "join" and word in clauses[: clauses.index("select")]:
         return wrong(
             place, f"{code(word)} comes before `select`", f"write {code(f'{body(place, place.index)} select ...')}"
         )
@@ -278,6 +255,11 @@ def _late(place: WrongPlace) -> Explanation | None:
         help = "write `* except (a, b)` to leave columns out, and list changed ones: `* except (n), n + 1 as n`"
         return sql(place, f"there is no {code(f'* {place.word}')}", help)
     return None
+
+
+def _select(place: WrongPlace) -> str:
+    clauses = clauses_of(place.word_at(operation(place) or 0))
+    return next((clause.form for clause in clauses if clause.word == "select"), "select ...")
 
 
 def _name_of_column(place: WrongPlace, whole: str) -> Explanation:

@@ -7,6 +7,7 @@ from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
 from vsc.compiler.parser.surroundings import body, open_bracket, say, text, wrong
 from vsc.compiler.source import Span
+from vsc.grammar.forms import clause_words
 from vsc.plan.connectors import FACTS, facts_of
 
 __all__ = ["wrong_options"]
@@ -23,7 +24,6 @@ _FIRST = {"topology": "clock", "tumbling": "size", "hopping": "size", "sliding":
           **{kind: facts.main for kind, facts in FACTS.items() if facts.main}}  # fmt: skip
 """The option that a value without a name most likely is, by what the options belong to."""
 _LITERALS = ("STRING", "DURATION", "INTEGER", "DECIMAL", "VARIABLE")
-_ENDS = ("select", "emit", "key", "timestamp", "from", "delete", "materialize", "grace", "strictly", "max_age", "drop")
 
 
 def wrong_options(place: WrongPlace) -> Explanation | None:
@@ -42,7 +42,7 @@ def _without_parentheses(place: WrongPlace) -> Explanation | None:
     if place.name == "LSQB" and before != "in":
         return wrong(place, "options stand in parentheses", "write `(` and `)`")
     if place.is_word() and following == "=":
-        written = f"({body(place, place.index, *_ENDS)})"
+        written = f"({body(place, place.index, 'emit', *clause_words())})"
         return wrong(
             place, f"the options of {code(before)} stand in parentheses", f"write {code(f'{before} {written}')}"
         )

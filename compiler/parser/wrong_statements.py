@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
 from vsc.compiler.parser.surroundings import body, declared, name_index, phrase, say, sql, text, wrong
 from vsc.compiler.parser.types import is_type_name
 from vsc.compiler.source import Span
+from vsc.compiler.syntax import Operation
+from vsc.grammar.forms import operations
 
-__all__ = ["OPERATIONS", "wrong_statement"]
+__all__ = ["wrong_statement"]
 
-_OF_TABLES = ("aggregate", "materialize", "suppress", "to_table")
-"""Operations whose result is a table."""
-OPERATIONS = ("aggregate", "distinct", "explode", "filter", "join", "map", "materialize", "merge", "rekey", "suppress",
-              "to_stream", "to_table")  # fmt: skip
-"""The words that begin an operation."""
+_OF_TABLES = frozenset(operation.word for operation in get_args(Operation) if operation.makes == "table")
 
 _DERIVED = "declare a node, as in `stream NAME = map INPUT select ...;`"
 _FUNCTION = "write `function NAME (NAME TYPE, ...) returns TYPE from 'MODULE:NAME';`, or compute it in a `map`"
@@ -121,7 +121,7 @@ def _first(place: WrongPlace) -> Explanation | None:
     if word in _SQL:
         message = f"{code(place.word)} does not begin a statement: a topology declares nodes"
         return sql(place, message, _SQL[word])
-    if place.word in OPERATIONS or word in ("left", "outer"):
+    if place.word in operations():
         kind = "table" if place.word in _OF_TABLES else "stream"
         return wrong(
             place, f"{code(place.word)} has no name for its result", f"write {code(f'{kind} NAME = {place.word} ...')}"
@@ -174,7 +174,7 @@ def _head(place: WrongPlace) -> Explanation | None:
         return wrong(place, "a `=` follows the name of a node", "write `=`", new="=")
     if word in ("not", "exists") and place.word_at(at).lower() == "if":
         return sql(place, "there is no `if not exists`", "leave it out: a topology declares each node once")
-    if place.word in OPERATIONS or word in ("left", "outer", "select", "as"):
+    if place.word in operations() or word in ("select", "as"):
         if word == "select":
             return None
         if word == "as" and phrase(place, 1, 1) != ("select",):
@@ -185,7 +185,6 @@ def _head(place: WrongPlace) -> Explanation | None:
                 "a node is computed by an operation, not by a query",
                 f"write {code(f'{kind} {name} = map INPUT select ...')}",
             )
-        place.tokens.ends[place.index - 1]
         return wrong(place, f"a `=` is missing after {code(name)}", f"write {code(f'{name} = {place.word} ...')}")
     if word in ("with", "from", "using"):
         return wrong(place, f"the columns of {code(name)} are missing",

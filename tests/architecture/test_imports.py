@@ -11,7 +11,7 @@ import grimp
 import pytest
 
 DOORS = {
-    "lark": ("vsc.grammar.build",),
+    "lark": ("vsc.grammar.build", "vsc.grammar.build_forms"),
     "networkx": ("vsc.compiler.topology",),
     "rocksdict": ("vsc.runtime.state",),
     "pyspark": ("vsc.runtime.spark", "vsc.notebook", "vsc.api"),  # vsc.api: for its types alone

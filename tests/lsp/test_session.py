@@ -125,7 +125,13 @@ def test_a_column_shows_its_type_and_a_function_its_signature() -> None:
             "the number rounded half up to `digits` decimals, or to none\n\nFails on: overflow."
         )
         assert "table rates" in await hovered(editor, "* r|.rate")  # the alias of an input
-        assert await hovered(editor, "sel|ect id") == ""
+        assert await hovered(editor, "sel|ect id") == "```vdsl\nselect EXPRESSION [as NAME], ...\n```"
+        assert await hovered(editor, "= fil|ter") == "```vdsl\nfilter INPUT where EXPRESSION [materialize ...]\n```"
+        assert (
+            await hovered(editor, "materi|alize v")
+            == "```vdsl\nmaterialize [as NAME] [versioned|unversioned [(...)]]\n```"
+        )
+        assert await hovered(editor, "to con|sole") == ""
         # a statement with a mistake takes nothing from the others
         assert len(await editor.write(PAYMENTS.replace("sum(usd)", "sum("))) == 1
         assert "**versioned**" in await hovered(editor, "with ra|tes")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-DATA = ("vsc/py.typed", "vsc/grammar/vsc.lark", "vsc/grammar/tables.json")
+DATA = ("vsc/py.typed", "vsc/grammar/vsc.lark", "vsc/grammar/tables.json", "vsc/grammar/forms.json")
 
 
 @pytest.fixture(scope="module")

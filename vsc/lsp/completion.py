@@ -22,6 +22,7 @@ from vsc.compiler.passes.windows import WINDOW_OPTIONS
 from vsc.compiler.source import Span
 from vsc.lsp.document import Document
 from vsc.lsp.hover import node_text
+from vsc.lsp.keywords import form_of_keyword
 from vsc.lsp.unfinished import Unfinished, read_unfinished
 from vsc.plan.connectors.facts import OptionSpec
 from vsc.plan.functions import AGGREGATES, FUNCTIONS, Function
@@ -89,7 +90,8 @@ class _Completer:
             yield from self._constants()
             yield from self._functions()
         for word in self.expected.keywords:
-            yield CompletionItem(word, kind=CompletionItemKind.Keyword, sort_text=_LATER + word)
+            yield CompletionItem(word, kind=CompletionItemKind.Keyword, sort_text=_LATER + word,
+                                 detail=form_of_keyword(word, self.expected.before, self.unfinished))  # fmt: skip
 
     def _option(self, name: str) -> OptionSpec | None:
         """The option whose value comes next."""

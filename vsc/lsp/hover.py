@@ -1,4 +1,7 @@
-"""Describes a name: a node's kind, columns, key, retention, and versioned status with its reason; a column's type."""
+"""Describes a name: a node's kind, columns, key, retention, and versioned status with its reason; a column's type.
+
+A keyword shows the form of the operation or the clause that it begins.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterator
 from lsprotocol.types import Hover, MarkupContent, MarkupKind
 
 from vsc.lsp.document import Document
+from vsc.lsp.keywords import form_at
 from vsc.lsp.symbols import Symbol
 from vsc.plan import Column, Schema, Store
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
@@ -23,10 +27,12 @@ def hover(document: Document, offset: int) -> Hover | None:
         span = found.span
     else:
         call = document.names.call_at(offset)
-        if call is None:
+        if call is not None:
+            span, text = call[0], _of_function(call[1])
+        elif (keyword := form_at(document.text, offset)) is not None:
+            span, text = keyword[0], f"```vdsl\n{keyword[1]}\n```"
+        else:
             return None
-        span, name = call
-        text = _of_function(name)
     if text is None:
         return None
     return Hover(MarkupContent(MarkupKind.Markdown, text), document.positions.range(span))

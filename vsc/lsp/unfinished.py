@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from vsc.compiler.passes.clock import TOPOLOGY_OPTIONS
 from vsc.compiler.passes.connectors import connector_options
 from vsc.compiler.passes.stores import UNVERSIONED_OPTIONS, VERSIONED_OPTIONS
+from vsc.compiler.passes.stream_joins import WITHIN_OPTIONS
 from vsc.compiler.passes.suppress import suppress_options
 from vsc.compiler.passes.windows import WINDOW_OPTIONS
 from vsc.compiler.syntax import LOST
@@ -103,6 +104,8 @@ def _owned(before: Sequence[str], stream: bool) -> Mapping[str, OptionSpec]:
         return TOPOLOGY_OPTIONS
     if marker == "window" and word != "closes":
         return WINDOW_OPTIONS.get(word, {})
+    if word == "within":
+        return WITHIN_OPTIONS
     if word == "versioned":
         return VERSIONED_OPTIONS
     if word == "unversioned":

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from vsc.plan import Explode, StreamGlobalJoin, StreamStreamJoin, StreamTableJoin, Window
+from vsc.plan import Explode, StreamStreamJoin, Window
 
 __all__ = [
-    "MONDAY", "WEEK", "article", "bytes_text", "clauses", "counted", "cut", "duration", "exploded", "rounded_duration",
+    "MONDAY", "WEEK", "article", "bytes_text", "counted", "cut", "duration", "exploded", "rounded_duration",
     "window", "within",
 ]  # fmt: skip
 
@@ -32,16 +32,6 @@ def bytes_text(n: int) -> str:
         size /= 1024
         units.pop()
     return f"{f'{size:.1f}'.removesuffix('.0')} {units[-1]}"
-
-
-def clauses(join: StreamTableJoin | StreamGlobalJoin) -> tuple[str, ...]:
-    """The clauses of a stream's join, as the language writes them: ``grace 5 minutes``, ``max_age 1 hour``."""
-    max_age = None if join.max_age is None else f"max_age {duration(join.max_age)}"
-    if isinstance(join, StreamGlobalJoin):
-        return (max_age,) if max_age else ()
-    grace = None if join.grace is None else f"grace {duration(join.grace)}"
-    strictly = "strictly before" if join.strictly_before else None
-    return tuple(filter(None, (grace, strictly, max_age, "drop older_than_retention" if join.drop_older else None)))
 
 
 def counted(n: int, noun: str) -> str:
