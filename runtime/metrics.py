@@ -16,6 +16,7 @@ from typing import NamedTuple
 __all__ = [
     "GRACE_NEEDED",
     "HELD_RECORDS",
+    "LATE_VERSIONS",
     "LONGEST_SESSION",
     "RETENTION_NEEDED",
     "BadRow",
@@ -89,7 +90,12 @@ RETENTION_NEEDED = "retention_needed"
 """The peak that a join reports: the history retention in ms that would have served all its look-ups."""
 
 GRACE_NEEDED = "grace_needed"
-"""The peak that `distinct` and joins of streams report: the grace in ms with which no record would have been late."""
+"""The peak that `distinct` and joins report: the grace in ms with which no record, or no version, would have been
+late."""
+
+LATE_VERSIONS = "late_versions"
+"""The counter of a join of a stream with a versioned table: versions, tombstones among them, that came when records of
+their time had gone out already. Whether these have missed the version is not known: it is an upper bound."""
 
 HELD_RECORDS = "held_records"
 """The peak that windows and `suppress` report: the most windows open, or rows held, at the same time."""
@@ -112,18 +118,20 @@ class BadRow(NamedTuple):
 
 @dataclass(slots=True, repr=False)
 class Metrics:
-    """Counters by (node, group, reason), maxima by (node, name), and the first bad row by (node, reason).
+    """Counters by (node, group, reason), late versions by node, maxima by (node, name), and the first bad row by (node,
+    reason).
 
     The bad rows are only for messages: they are not part of the numbers that are kept and shown.
     """
 
     _counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    _late: Counter[str] = field(default_factory=Counter)
     _peaks: dict[tuple[str, str], int] = field(default_factory=dict)
     _examples: dict[tuple[str, str], BadRow] = field(default_factory=dict, compare=False)
 
     def __bool__(self) -> bool:
         """Whether anything was counted."""
-        return bool(self._counts or self._peaks)
+        return bool(self._counts or self._late or self._peaks)
 
     def __repr__(self) -> str:
         return f"Metrics({self.as_dict()})"
@@ -132,6 +140,11 @@ class Metrics:
         """Adds `n` to a counter. Does nothing if `n` is 0."""
         if n:
             self._counts[node, group.value, reason.value] += n
+
+    def late(self, node: str, n: int) -> None:
+        """Adds `n` late versions. Does nothing if `n` is 0."""
+        if n:
+            self._late[node] += n
 
     def peak(self, node: str, name: str, value: int) -> None:
         """Raises a maximum to `value` if it is lower or not set."""
@@ -155,6 +168,7 @@ class Metrics:
     def merge(self, other: Metrics) -> None:
         """Adds what `other` counted."""
         self._counts.update(other._counts)
+        self._late.update(other._late)
         for (node, name), value in other._peaks.items():
             self.peak(node, name, value)
         for (node, reason), row in other._examples.items():
@@ -165,12 +179,15 @@ class Metrics:
         return sum(n for (_, of, _), n in self._counts.items() if of == group.value)
 
     def as_dict(self) -> dict[str, dict[str, dict[str, int] | int]]:
-        """``{group: {node: {reason: n}}, peak name: {node: value}}``, sorted. Every group is present."""
+        """``{group: {node: {reason: n}}, late_versions: {node: n}, peak name: {node: value}}``, sorted.
+
+        Every group and `late_versions` are present."""
         found: dict[str, dict[str, dict[str, int] | int]] = {group.value: {} for group in Group}
         for (node, group, reason), n in sorted(self._counts.items()):
             reasons = found[group].setdefault(node, {})
             assert isinstance(reasons, dict)
             reasons[reason] = n
+        found[LATE_VERSIONS] = dict(sorted(self._late.items()))
         for (node, name), value in sorted(self._peaks.items()):
             found.setdefault(name, {})[node] = value
         return found
@@ -191,6 +208,8 @@ class Metrics:
                 if isinstance(found, Mapping):
                     for reason, n in found.items():
                         metrics._counts[(node, group, reason)] = int(n)
+                elif group == LATE_VERSIONS:
+                    metrics._late[node] = int(found)
                 else:
                     metrics._peaks[(node, group)] = int(found)
         return metrics

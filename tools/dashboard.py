@@ -65,6 +65,10 @@ PANELS = (
         ((_rate("vsc_missed_lookups_total", "node", "reason"), "{{node}} {{reason}}"),),
     ),
     Panel(
+        "Late versions", "Versions of tables per second that came too late for a join, by join.", "rowsps",
+        ((_rate("vsc_late_versions_total", "node"), "{{node}}"),),
+    ),
+    Panel(
         "Records that wait", "For stream time to advance, by store; and for other sources.", "short",
         ((f"vsc_held_records{_OF}", "{{store}}"), (f"vsc_waiting_records{_OF}", "for other sources")),
     ),

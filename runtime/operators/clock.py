@@ -26,7 +26,7 @@ from vsc.plan.nodes import Plan, Stage
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, Routes, arrivals, processing, turns
 from vsc.runtime.operators.layout import askers
-from vsc.runtime.records import DRAIN, END_OF_TIME, NO_WORD, STEP, Int64s, Order, Origin
+from vsc.runtime.records import DRAIN, END_OF_TIME, NO_WORD, STEP, Int64s, Mask, Order, Origin
 
 __all__ = ["InputClock", "StageClocks", "Timing", "by_records"]
 
@@ -153,6 +153,23 @@ class InputClock:
         shown: Int64s = np.maximum(clock, self._input(node)[cause]) - node.hold
         return shown
 
+    def ahead_of(self, name: str, moments: Moments) -> Int64s:
+        """What the clock of node `name` shows at events of any node: before the record that causes them moves it.
+
+        At what a source of the node has released by moving its clock, that is the moment at which it was due.
+        """
+        node, order = self.nodes[name], self.order
+        cause, released = self.routes.cause(moments), self.routes.is_released(moments)
+        places = np.arange(len(order), dtype=np.int64)
+        at = np.maximum.accumulate(np.where(_begins(order), places, 0))
+        if order.moment is not None:
+            at = np.where(order.moment[:, 0] < STEP, places + 1, at)
+        shown = self._input(node)[at[cause]]
+        if released.any():
+            moved = released & self._moves(node)[order.origin[cause]]
+            shown = np.where(moved, np.maximum(shown, moments.levels[1]), shown)
+        return shown - node.hold
+
     def start(self, name: str) -> int:
         """What it showed when the epoch began."""
         return self.nodes[name].shown(self._starts)
@@ -249,10 +266,14 @@ class InputClock:
             beyond += sum(map(len, known))
         return replace(order, moment=moments, path=path), number
 
+    def _moves(self, node: NodeClock) -> Mask:
+        """By origin, whether it moves the clock of a node."""
+        return np.array([source in node.sources or source == DRAIN for source in self._sources], dtype=np.bool_)
+
     def _input(self, node: NodeClock) -> Int64s:
         """What the clock of the node's sources shows before all causes, then at each."""
         if node.sources not in self._shown:
-            moves = np.array([source in node.sources or source == DRAIN for source in self._sources], dtype=np.bool_)
+            moves = self._moves(node)
             start = node.of_input(self._starts)
             clock = np.where(moves[self.order.origin], self.order.clock, start)
             self._shown[node.sources] = np.maximum.accumulate(np.append(start, clock))
@@ -304,6 +325,15 @@ class _ByInput:
 
     def given(self, event: Int64s, turn: Int64s) -> Moments:
         return self._clock.routes.beside(self._at.take(event), self._name, turn)
+
+
+def _begins(order: Order) -> Mask:
+    """Where another place in the input begins: a record has one place with its step and with what that releases."""
+    same = np.zeros(len(order), dtype=np.bool_)
+    same[1:] = True
+    for level in (order.time, order.origin, order.offset):
+        same[1:] &= level[1:] == level[:-1]
+    return ~same
 
 
 def _columns(clock: Int64s, keys: Sequence[bytes]) -> Int64s:

@@ -20,7 +20,7 @@ from vsc.plan.connectors import facts_of
 from vsc.plan.nodes import DEAD_LETTER, Column, DeadLetters, Node, Plan, Schema
 from vsc.plan.types import Field, StructType
 from vsc.runtime.expressions.json_text import writer
-from vsc.runtime.metrics import Dropped, Metrics, Missed, group_of
+from vsc.runtime.metrics import GRACE_NEEDED, Dropped, Metrics, Missed, group_of
 from vsc.runtime.operators.columns.evaluation import Failed
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.moments import Moments, Routes, turns
@@ -124,6 +124,12 @@ class Losses:
         """Counts losses of the user's node `owner`; returns the nodes that take them."""
         self.metrics.count(owner, group_of(why), why, count)
         return self._letters.takers(type(why), owner) if count else ()
+
+    def late(self, node: Node, count: int, needed: int) -> None:
+        """Counts versions that came too late for `node`, a join, for which it should have waited `needed` ms."""
+        if node.name not in self._repeated:
+            self.metrics.late(node.owner, count)
+            self.metrics.peak(node.owner, GRACE_NEEDED, needed)
 
     def lose(
         self,

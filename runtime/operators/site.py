@@ -113,6 +113,12 @@ class Site:
         site = replace(self, node=node, asker=self.asker or self.node.name)
         return operator_of(node.operation).look_up(site, node.operation, as_of)
 
+    def accepted(self, name: str) -> Flow | None:
+        """The changes that the store of table `name`, or the one behind it, has accepted in this batch; None: none."""
+        while name not in self.tables:
+            name = self.plan.node(name).inputs[0]
+        return self.tables[name].changes
+
     def moving(self, flow: Flow) -> Int64s:
         """What moves the node's clock at each record: the record's own time, or the clock of the input."""
         clock = self.batch.clock

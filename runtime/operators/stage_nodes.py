@@ -12,12 +12,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vsc.plan.nodes import Node, Plan, Stage
+from vsc.plan.nodes import Node, Plan, Stage, StreamTableJoin
 from vsc.runtime.operators.clock import InputClock, StageClocks
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes, processing, turns
 from vsc.runtime.operators.dead_letters import Letters, Losses, Lost, letters_of
+from vsc.runtime.operators.late_versions import count_late
 from vsc.runtime.operators.layout import hands_out, repeated
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.result import StageResult, drained
@@ -194,6 +195,8 @@ class StageBatch:
                 feeding[0] = self._sites[name].nothing()  # time may release what is held
             if any(flow is not None for flow in feeding):
                 self.flows[name] = self.step(name).fed(feeding)
+            if isinstance(node.operation, StreamTableJoin) and node.operation.counts_late:
+                count_late(self._sites[name], node.operation)
 
     def release(self, name: str, waiting: list[tuple[int, Any]]) -> None:
         """Emits what node `name` held, each as its own cause, and runs the nodes that this reaches."""

@@ -25,6 +25,8 @@ from vsc.runtime.records import Batch, Metrics
 __all__ = ["InputOracle"]
 
 _END = 2**63 - 1
+_ANY = ""
+"""The end of the input, which moves the clocks of all sources."""
 
 
 class InputOracle:
@@ -38,6 +40,7 @@ class InputOracle:
         self.metrics = Metrics()
         self._clocks, self._starts = node_clocks(plan), dict.fromkeys((node.name for node in plan.sources), -1)
         self._moment, self._ending = -1, False
+        self._moved_by: str | None = None  # the source whose clock releases what is being processed
         # Tables whose rows expire: the end of the input removes none.
         self._forgetting = {n.name for n in plan.nodes if n.store is not None and n.store.expire is not None}
         self._floors: dict[str, int] = {}
@@ -77,6 +80,13 @@ class InputOracle:
         clock = self._clocks[node]
         return max(self._moment, *(self._starts[source] for source in clock.sources)) - clock.hold
 
+    def ahead_of(self, node: str) -> int:
+        """See `InputTime`."""
+        clock, moved = self._clocks[node], self._moved_by
+        before = max(self._starts[source] for source in clock.sources)
+        at_release = moved is not None and (moved == _ANY or moved in clock.sources)
+        return max(before, self._moment if at_release else -1) - clock.hold
+
     def kept(self, node: str) -> int:
         """See `InputTime`."""
         clock = self._clocks[node]
@@ -94,10 +104,12 @@ class InputOracle:
             if not due or min(due)[0] > until:
                 return
             self._moment, _, name = min(due)
+            self._moved_by = _ANY if source is None else source
             at_work = [number for number, stage in enumerate(self._stages, 1) if name in stage.due()]
             taken = [self._stages[number - 1].take_due(name) for number in at_work]
             for waiting in zip(*taken, strict=True):  # the copies of a node hold the same
                 self._through(None, {number: (name, one) for number, one in zip(at_work, waiting, strict=True)})
+            self._moved_by = None
 
     def _through(self, read: Result | None, released: Mapping[int, Released]) -> None:
         """What comes of what was read, or released in some stages, in all stages."""

@@ -44,6 +44,15 @@ def test_a_stage_has_to_know_all_steps_of_a_table_whose_rows_expire_and_nothing_
     assert set(stepping(_plan(text.replace(" (expire = 1 hour)", "")))) == {frozenset()}
 
 
+def test_a_join_that_counts_late_versions_has_to_know_all_steps_of_its_stream() -> None:
+    plan = _plan("stream j = left join sales with prices select n; sink j to memory ();")
+    assert stepping(plan) == (frozenset(), frozenset({"sales"}))
+    assert (moments_due(plan)["sales"], moments_due(plan)["prices"]) == (None, frozenset())
+    newest = dataclasses.replace(plan.node("j").operation, as_of=False)
+    nodes = tuple(dataclasses.replace(n, operation=newest) if n.name == "j" else n for n in plan.nodes)
+    assert set(stepping(dataclasses.replace(plan, nodes=nodes))) == {frozenset()}
+
+
 def test_what_comes_after_a_join_with_grace_is_behind_by_the_grace_and_a_global_table_adds_nothing() -> None:
     text = """
     stream j = left join sales with prices grace 6 hours select country, n;
@@ -147,7 +156,7 @@ def test_windows_are_due_at_regular_moments_and_all_else_at_any() -> None:
         frozenset({WindowEnds(Window("hopping", 60, 20, 0), 3)}),
         frozenset(),
     )
-    only = _plan(text.replace("grace 7 ms", ""))
+    only = _plan(text.replace("left join sales with prices grace 7 ms", "map sales"))
     assert moments_due(only)["sales"] == frozenset({WindowEnds(Window("tumbling", 100, 100, 0), 5)})
 
 
@@ -161,5 +170,5 @@ def test_a_stage_steps_on_all_sources_of_a_node_that_gets_what_waited_for_fewer(
     plan = _plan(text)
     assert set().union(*stepping(plan)) == {"sales", "returns"}
     assert moments_due(plan)["returns"] is None
-    assert set().union(*stepping(_plan(text.replace("grace 7 ms", "")))) == set()
+    assert set().union(*stepping(_plan(text.replace("left join sales with prices grace 7 ms", "map sales")))) == set()
     assert set().union(*stepping(_plan(text.replace("window tumbling (size = 9 ms)", "")))) == {"sales"}

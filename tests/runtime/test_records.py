@@ -111,10 +111,14 @@ def test_metrics_add_up_and_become_json() -> None:
     other.count("t", Group.DROPPED_RECORDS, Dropped.EXPIRED)
     other.count("j", Group.MISSED_LOOKUPS, Missed.TOMBSTONE)
     other.peak("j", "retention_needed", 5)
+    metrics.late("j", 2)
+    metrics.late("t", 0)
+    other.late("j", 3)
     metrics.merge(other)
     assert metrics.as_dict() == {
         "dropped_records": {"t": {"expired": 3}},
         "missed_lookups": {"j": {"tombstone": 1}},
+        "late_versions": {"j": 5},
         "retention_needed": {"j": 7},
     }
     assert Metrics.from_dict(json.loads(json.dumps(metrics.as_dict()))) == metrics

@@ -61,7 +61,7 @@ def held_back_by(plan: Plan, name: str, clocks: Mapping[str, NodeClock]) -> tupl
 
 def stepping(plan: Plan) -> tuple[frozenset[str], ...]:
     """By stage, the sources whose clock it has to know, even where it gets none of their records: something in it waits
-    for that clock, or meets records that waited for the clock of fewer sources only."""
+    for that clock, counts by it what comes late, or meets records that waited for the clock of fewer sources only."""
     if plan.clock == "records":
         return (frozenset(),) * len(plan.stages)
     clocks = node_clocks(plan)
@@ -73,8 +73,8 @@ def stepping(plan: Plan) -> tuple[frozenset[str], ...]:
 def _asking(plan: Plan, clocks: Mapping[str, NodeClock]) -> frozenset[str]:
     """The nodes that have to know how their sources' clock goes on where none of their records is.
 
-    Those that wait; and those that ask how late it is and get records at the moment of another clock, beyond which
-    theirs may be.
+    Those that wait, or count what comes late; and those that ask how late it is and get records at the moment of
+    another clock, beyond which theirs may be.
     """
     waited: dict[str, frozenset[frozenset[str]]] = {}
     found = set()
@@ -83,7 +83,7 @@ def _asking(plan: Plan, clocks: Mapping[str, NodeClock]) -> frozenset[str]:
         before = frozenset().union(*(waited[one.name] for one in above))
         waited[node.name] = before | {clocks[one.name].sources for one in above if one.waits}
         beside = any(sources != clocks[node.name].sources for sources in waited[node.name])
-        if node.waits or (beside and _tells_time(node)):
+        if node.waits or node.operation.counts_late or (beside and _tells_time(node)):
             found.add(node.name)
     return frozenset(found)
 

@@ -191,6 +191,11 @@ class StreamTableJoin(Facts):
         return self.grace or 0
 
     @property
+    def counts_late(self) -> bool:
+        """If it looks up as of a time."""
+        return self.as_of
+
+    @property
     def keeps(self) -> str | None:
         """With a grace: the records that wait."""
         return "waiting" if self.waits else None

@@ -51,6 +51,11 @@ class TableColumns:
         self._at, self._puts, self._put = flow.at, np.flatnonzero(accepted), flow.select(accepted)
         return accepted
 
+    @property
+    def changes(self) -> Flow | None:
+        """The batch's accepted changes; None before any were put."""
+        return self._put
+
     def accepted(self, time: Int64s, moving: Int64s) -> Mask:
         """Which of the batch's changes are accepted, if these are their times, and this moves the clock at each."""
         return np.ones(len(time), dtype=np.bool_)

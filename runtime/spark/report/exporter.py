@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.metrics import Group, Metrics
+from vsc.runtime.metrics import LATE_VERSIONS, Group, Metrics
 from vsc.runtime.spark.report.progress import Batch, Display
 
 __all__ = ["PrometheusDisplay", "address"]
@@ -100,6 +100,11 @@ class PrometheusDisplay(Display, Collector):
                 for reason, count in reasons.items():
                     found.add_metric([node, reason], count)
             yield found
+        late = CounterMetricFamily("vsc_late_versions", "Versions that a join may have missed", labels=["node"])
+        for node, count in data.pop(LATE_VERSIONS).items():
+            assert isinstance(count, int)
+            late.add_metric([node], count)
+        yield late
         peaks = GaugeMetricFamily("vsc_peak", "The highest value of what a node reports", labels=["node", "name"])
         for name, nodes in data.items():
             for node, value in nodes.items():

@@ -12,6 +12,7 @@ from vsc.plan.words import bytes_text, counted, rounded_duration
 from vsc.runtime.metrics import (
     GRACE_NEEDED,
     HELD_RECORDS,
+    LATE_VERSIONS,
     LONGEST_SESSION,
     RETENTION_NEEDED,
     Dropped,
@@ -116,6 +117,7 @@ def summary_parts(event: Finished) -> list[tuple[str, list[str]]]:
     data = event.metrics.as_dict()
     titled += [("dropped", _reasons(data[Group.DROPPED_RECORDS.value]))]
     titled += [("not found", _reasons(data[Group.MISSED_LOOKUPS.value]))]
+    titled += [("late", [f"{counted(n, 'version')} in '{node}'" for node, n in data[LATE_VERSIONS].items()])]
     titled += [("held", [f"{name} {s.held:,}" for name, s in event.stores.items() if s.held])]
     titled += [
         ("at most", [f"{n:,} held in a partition of '{node}'" for node, n in data.get(HELD_RECORDS, {}).items()])
@@ -151,17 +153,29 @@ def _store_text(name: str, store: StoreState) -> str:
 
 
 def notes(metrics: Metrics) -> list[str]:
-    """What was dropped and what was missed, each as a phrase with its counts by node and reason, and what to do."""
+    """What was dropped, missed or late, each as a phrase with its counts by node and reason, and what to do."""
     data = metrics.as_dict()
     dropped, missed = data[Group.DROPPED_RECORDS.value], data[Group.MISSED_LOOKUPS.value]
     found = ["dropped " + ", ".join(_reasons(dropped))] if dropped else []
     found += ["look-ups without a row " + ", ".join(_reasons(missed))] if missed else []
+    late = [f"{n:,} in '{node}'" for node, n in data[LATE_VERSIONS].items()]
+    found += ["late versions " + ", ".join(late)] if late else []
     return found + _advice(data)
 
 
 def _advice(data: Mapping[str, Any]) -> list[str]:
-    """Which history retention would have served look-ups that found none, which grace records that came too late."""
-    return [*_longer_retention(data), *_longer_grace(data)]
+    """Which history retention would have served look-ups that found none, which grace what came too late."""
+    return [*_longer_retention(data), *_longer_grace(data), *_late_versions(data)]
+
+
+def _late_versions(data: Mapping[str, Any]) -> list[str]:
+    needed = data.get(GRACE_NEEDED, {})
+    return [
+        f"in '{node}' {counted(n, 'version')} of the table came after records of their time had been joined, which may "
+        f"be wrong now: with `grace {rounded_duration(needed[node])}` the join would have waited for "
+        f"{'it' if n == 1 else 'them'}"
+        for node, n in data[LATE_VERSIONS].items()
+    ]
 
 
 def _longer_grace(data: Mapping[str, Any]) -> list[str]:

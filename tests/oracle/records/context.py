@@ -21,6 +21,9 @@ class InputTime(Protocol):
     def asked(self, node: str) -> int:
         """By what a node's look-ups go: where the end of the input has moved its clock on, they do not."""
 
+    def ahead_of(self, node: str) -> int:
+        """What the clock of a node shows before what is being processed moves it."""
+
     def kept(self, node: str) -> int:
         """By what a node forgets: the end of the input lets it forget nothing."""
 

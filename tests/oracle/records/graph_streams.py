@@ -106,7 +106,7 @@ def _stream_table_join(parts: Parts, node: Node, operation: StreamTableJoin, for
     stream, table = (parts.nodes[name] for name in node.inputs)
     values = expressions.items(node.owner, operation.items, [stream.schema, table.schema])
     join = stream_table_join.StreamTableJoin(
-        node.owner, operation, asked(parts, node, table.name), parts.behind(table.name), values, parts.context, forward,
+        node, operation, asked(parts, node, table.name), parts.behind(table.name), values, parts.context, forward,
     )  # fmt: skip
     if operation.grace is None:
         return join.process

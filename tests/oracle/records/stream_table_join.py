@@ -10,8 +10,9 @@ from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import NodeFailure, Row, Values
 from tests.oracle.records.getters import Getter
 from tests.oracle.records.tables import TableStore
+from vsc.plan.nodes import Node
 from vsc.plan.nodes import StreamTableJoin as Operation
-from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Missed
+from vsc.runtime.metrics import GRACE_NEEDED, RETENTION_NEEDED, Dropped, Group, Missed
 
 __all__ = ["StreamTableJoin"]
 
@@ -23,11 +24,11 @@ class StreamTableJoin:
     too old; None where there is no such store, and nothing is read as of a time.
     """
 
-    __slots__ = ("_context", "_forward", "_get", "_left", "_name", "_operation", "_store", "_values")
+    __slots__ = ("_context", "_forward", "_get", "_left", "_name", "_node", "_operation", "_store", "_values")
 
     def __init__(
         self,
-        name: str,
+        node: Node,
         operation: Operation,
         get: Getter,
         store: TableStore | None,
@@ -35,13 +36,24 @@ class StreamTableJoin:
         context: Context,
         forward: RecordConsumer,
     ) -> None:
-        self._name = name
+        self._node, self._name = node.name, node.owner
         self._operation, self._left = operation, operation.left
         self._get = get
         self._store = store
         self._values = values
         self._context = context
         self._forward = forward
+        if operation.as_of and store is not None and context.clock is not None:
+            store.watching.append(self._version)
+
+    def _version(self, time: int) -> None:
+        """Notes a version that the table has accepted: if it is late, records that are gone may have missed it."""
+        clock, join = self._context.clock, self._operation
+        assert clock is not None
+        needed = clock.ahead_of(self._node) - time + (0 if join.strictly_before else 1)
+        if needed > (join.grace or 0) and self._name not in self._context.repeated:
+            self._context.metrics.late(self._name, 1)
+            self._context.metrics.peak(self._name, GRACE_NEEDED, needed)
 
     def process(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record."""

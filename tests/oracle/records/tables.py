@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tests.oracle.records.consumer import Before
@@ -22,7 +23,12 @@ Content = tuple[int | None, int, list[Any]]
 
 
 class TableStore(Protocol):
-    """A table's store. Rows are tuples of internal values, times are in ms."""
+    """A table's store. Rows are tuples of internal values, times are in ms.
+
+    `watching` take the time of each version that it accepts.
+    """
+
+    watching: Any
 
     @property
     def versioned(self) -> bool:
@@ -56,6 +62,7 @@ class _VersionedTable:
         retention, grace = node.store.retention, node.store.grace
         self._model: Model[Row, Row] = Model(retention, retention if grace is None else grace)
         self._order = rows_in_order([c.type for c in node.schema.key])
+        self.watching: list[Callable[[int], None]] = []
 
     @property
     def stream_time(self) -> int:
@@ -66,6 +73,8 @@ class _VersionedTable:
         outcome = self._model.put(key, row, time)[0]
         if self._context.by_input:
             self._model.time = shown  # the record itself moves nothing
+        for watch in self.watching if outcome != "expired" else ():
+            watch(time)
         return outcome
 
     def newest(self, key: Row) -> Before | None:
@@ -91,6 +100,7 @@ class _UnversionedTable:
 
     versioned = False
     stream_time = -1
+    watching: Sequence[Callable[[int], None]] = ()
 
     def __init__(self, node: Node, context: Context) -> None:
         self._window = node.operation.window if isinstance(node.operation, Aggregate) else None

@@ -40,6 +40,8 @@ def report(epoch: int, outstanding: Lags | None = None) -> EpochReport:
     metrics.count("priced", Group.MISSED_LOOKUPS, Missed.OLDER_THAN_RETENTION, 3)
     metrics.peak("priced", RETENTION_NEEDED, 5_400_001)
     metrics.peak("priced", HELD_RECORDS, 1_003)
+    metrics.late("paid", 1)
+    metrics.peak("paid", GRACE_NEEDED, 6)
     stage.metrics.merge(metrics)
     store = StoreState(rows=5 + epoch, bytes=99, held=1, stream_time=epoch)
     stores = {"rates": store}
@@ -93,6 +95,7 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
         "  lag       orders 4 offsets",
         "  dropped   4 null_key in 'orders'",
         "  not found 6 older_than_retention in 'priced'",
+        "  late      2 versions in 'paid'",
         "  held      rates 5",
         "  at most   1,003 held in a partition of 'priced'",
         "  state     rates 107 rows 199 B up to 1970-01-01 00:00:00.002",
@@ -103,7 +106,8 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
         "5 records wait until stream time advances (--drain emits them); 7 records wait for sources that have" in last
     )
     assert "in 'priced' 6 look-ups were older than the table's history retention" in last
-    assert last.endswith("a retention of 1 hour 31 minutes would have been enough for them")
+    assert "a retention of 1 hour 31 minutes would have been enough for them" in last
+    assert last.endswith("with `grace 6 ms` the join would have waited for them")
     assert "null_key" not in last and "older_than_retention" not in last  # the summary has them
     bar = " ".join(shown("bar"))
     assert "look-ups were older" in bar and bar.count("null_key") == 1
@@ -125,6 +129,27 @@ def test_the_summary_says_what_took_the_time() -> None:
     assert spent({"stage 0 process": 0.8, "stage 1 commit": 0.1}, 1000, 700) == {
         "reading": 800.0, "stages": 0.0, "state": 100.0, "sinks and shuffle": 0.0, "planning and logs": 100.0,
     }  # fmt: skip
+
+
+def test_versions_that_a_join_may_have_missed_are_told_with_what_to_do() -> None:
+    one = EpochReport(1)
+    one.metrics.late("priced", 1)
+    one.metrics.peak("priced", GRACE_NEEDED, 6)
+    one.metrics.late("sold", 1_200)
+    one.metrics.peak("sold", GRACE_NEEDED, 5_400_001)
+    came = "of the table came after records of their time had been joined, which may be wrong now: with"
+    assert notes(one.metrics) == [
+        "late versions 1 in 'priced', 1,200 in 'sold'",
+        f"in 'priced' 1 version {came} `grace 6 ms` the join would have waited for it",
+        f"in 'sold' 1,200 versions {came} `grace 1 hour 31 minutes` the join would have waited for them",
+    ]
+    stream = io.StringIO()
+    show, tracker = display("lines", stream), Tracker()
+    show.batch(tracker.batch(one, 1000))
+    show.finished(tracker.finished())
+    lines = stream.getvalue().splitlines()
+    assert "  late      1 version in 'priced', 1,200 versions in 'sold'" in lines
+    assert lines[-1].endswith("`grace 1 hour 31 minutes` the join would have waited for them")
 
 
 def test_records_that_come_too_late_for_a_distinct_are_told_with_the_grace_that_they_need() -> None:
@@ -339,6 +364,7 @@ def test_prometheus_reads_the_newest_epoch_and_counts_from_the_start() -> None:
         'vsc_missed_lookups_total{node="priced",reason="older_than_retention"} 6.0',
         'vsc_state_rows{store="rates"} 7.0', 'vsc_held_records{store="rates"} 1.0',
         'vsc_stream_time_ms{store="rates"} 2.0', 'vsc_source_lag{source="orders",unit="offsets"} 4.0',
+        'vsc_late_versions_total{node="paid"} 2.0', 'vsc_peak{name="grace_needed",node="paid"} 6.0',
         'vsc_peak{name="retention_needed",node="priced"} 5.400001e+06',
     } <= set(lines)  # fmt: skip
 

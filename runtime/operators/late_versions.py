@@ -1,0 +1,23 @@
+"""Counts the versions of a table that come later than a stream-table join has waited for them.
+
+Such a version is right in the table, but records that went out before may have missed it. Whether there was one of its
+key is not kept, so the count is an upper bound. By the clock of the input only.
+"""
+
+from __future__ import annotations
+
+from vsc.plan.nodes import StreamTableJoin
+from vsc.runtime.operators.site import Site
+
+__all__ = ["count_late"]
+
+
+def count_late(site: Site, operation: StreamTableJoin) -> None:
+    """Counts those that the table of a join has accepted in this batch, and how long it should have waited for them."""
+    changes, clock = site.accepted(site.node.inputs[1]), site.batch.clock
+    if clock is None or changes is None or not len(changes):
+        return
+    behind = clock.ahead_of(site.node.name, changes.at) - changes.time + (not operation.strictly_before)
+    late = behind > operation.holds
+    if late.any():
+        site.losses.late(site.node, int(late.sum()), int(behind[late].max()))
