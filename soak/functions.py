@@ -57,6 +57,9 @@ _WRITTEN = {
     "try_cast": "try_cast({} as TYPE)",
     "transform": "transform({}, (x, i) -> struct(x, {} as y, i + {}))",
     "filter": "filter({}, (x, i) -> x = {} or i % 2 = 1)",
+    "reduce": "reduce({}, {}, (sum, x) -> {})", "aggregate": "aggregate({}, '', (s, x) -> concat_ws({}, s, x))",
+    "transform_values": "transform_values({}, (k, v) -> struct(k, v, {}))",
+    "map_from_entries": "map_from_entries(array(struct({}, {}), struct({}, {})))",
     "exists": "exists({}, x -> x < {})", "forall": "forall({}, x -> x <> {})", }  # fmt: skip
 """How operators, and functions with lambdas, are written; other functions are written as calls."""
 _SECOND = {
@@ -67,6 +70,7 @@ _SECOND = {
     "to_date": ("yyyy-MM-dd", "dd.MM.yyyy", "d.M.yyyy", "yyyyMMdd"),
     "to_timestamp": ("yyyy-MM-dd HH:mm:ss", "dd.MM.yyyy HH:mm", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "H:m:s"),
 }  # fmt: skip
+_SECOND["get_json_object"] = ("$", "$.a", "$.b[0]", "$['a'].c", "$[1]")
 _REGEXES = ("a", "[a-z%]+", "(a)|(b)", "^(.*)$", "\\s+$", "(?i)[^a-m]", "(.)(.)", "é|\\|", "\\W{2,3}", ".$|a")
 _SECOND["regexp_like"] = _REGEXES
 _SECOND["try_to_timestamp"] = _SECOND["to_timestamp"]

@@ -9,7 +9,20 @@ from vsc.compiler.expressions.coercion import INTEGERS, convert, is_orderable
 from vsc.compiler.expressions.operators import Operand, unify
 from vsc.compiler.expressions.refusal import refuse
 from vsc.plan.expressions import Call, Expr, Literal
-from vsc.plan.types import BOOLEAN, INT, VOID, ArrayType, Field, MapType, StructType
+from vsc.plan.types import (
+    BOOLEAN,
+    DATE,
+    INT,
+    INTERVAL,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    ArrayType,
+    DataType,
+    Field,
+    MapType,
+    StructType,
+)
 
 __all__ = ["ARRAY_RULES", "entries_of"]
 
@@ -91,12 +104,72 @@ def entries_of(map: Expr) -> Expr:
     return Call("map_entries", (map,), ArrayType(entry))
 
 
+def _reverse(call: CallSite) -> Expr:
+    if isinstance(call.type(0), ArrayType):
+        return call.result((call.args[0].expr,), call.type(0))
+    return call.result((call.implied(0, STRING),), STRING)
+
+
+def _sequence(call: CallSite) -> Expr:
+    start, stop = unify(call.args[:2], "`sequence`", call.span)
+    element = start.type
+    if element not in (*INTEGERS, DATE, TIMESTAMP):
+        raise call.wrong(0, "whole numbers, dates or timestamps")
+    if len(call) == 2:
+        return call.result((start, stop), ArrayType(element))
+    step = call.args[2]
+    if element in (DATE, TIMESTAMP):
+        if step.type != INTERVAL:
+            raise call.wrong(2, "a duration", "write the step as a duration: `1 day`")
+        return call.result((start, stop, step.expr), ArrayType(element))
+    start, stop, by = unify(call.args, "`sequence`", call.span)
+    if by.type not in INTEGERS:
+        raise call.wrong(2, "a whole number")
+    return call.result((start, stop, by), ArrayType(by.type))
+
+
+def _map_of(call: CallSite) -> Expr:
+    if len(call) % 2:
+        message = f"`map` takes keys and values in turn, not {len(call)} arguments"
+        raise refuse("VSC222", call.span, message, f"write `{call.form}`")
+    keys, values = (unify(call.args[first::2], "`map`", call.span) for first in (0, 1))
+    _check_key(call, keys[0].type)
+    pairs = (part for pair in zip(keys, values, strict=True) for part in pair)
+    return call.result(tuple(pairs), MapType(keys[0].type, values[0].type))
+
+
+def _check_key(call: CallSite, key: DataType) -> None:
+    if not is_orderable(key) or "array<" in str(key) or key == VOID:
+        raise call.wrong(0, "keys without arrays and maps")
+
+
+def _map_concat(call: CallSite) -> Expr:
+    maps = unify(call.args, "`map_concat`", call.span)
+    if not isinstance(maps[0].type, MapType):
+        raise call.wrong(0, "maps")
+    return call.result(tuple(maps), maps[0].type)
+
+
+def _map_from_entries(call: CallSite) -> Expr:
+    entry = _array(call).element
+    if not isinstance(entry, StructType) or len(entry.fields) != 2:
+        raise call.wrong(0, "an array of structs of a key and a value")
+    key, value = (field.type for field in entry.fields)
+    _check_key(call, key)
+    return call.result((call.args[0].expr,), MapType(key, value))
+
+
 ARRAY_RULES: Mapping[str, Rule] = {
     "array_contains": _array_contains,
     "array_distinct": _array_distinct,
+    "map": _map_of,
+    "map_concat": _map_concat,
     "map_entries": _map_entries,
+    "map_from_entries": _map_from_entries,
     "map_keys": _map_keys,
     "map_values": _map_values,
+    "reverse": _reverse,
+    "sequence": _sequence,
     "slice": _slice,
     "sort_array": _sort_array,
 }

@@ -6,6 +6,7 @@ records the types.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from vsc.compiler.expressions.array_rules import ARRAY_RULES
@@ -25,6 +26,7 @@ from vsc.compiler.expressions.schema_text import parse_schema
 from vsc.compiler.expressions.time_rules import TIME_RULES
 from vsc.plan.expressions import Call, Column, Expr, Literal
 from vsc.plan.functions import FUNCTIONS, SHA2_BITS
+from vsc.plan.json_paths import parse_json_path
 from vsc.plan.types import (
     BIGINT,
     BINARY,
@@ -125,6 +127,17 @@ def _try_divide(call: CallSite) -> Expr:
     return divide(call.args[0], call.args[1], call.span, "try_divide")
 
 
+@_types("e", "pi")
+def _number_of_mathematics(call: CallSite) -> Expr:
+    return Literal(math.e if call.name == "e" else math.pi, DOUBLE)
+
+
+@_types("log")
+def _log(call: CallSite) -> Expr:
+    numbers = tuple(call.implied(i, DOUBLE) for i in range(len(call)))
+    return Call("ln", numbers, DOUBLE) if len(numbers) == 1 else call.result(numbers, DOUBLE)
+
+
 # -------------------------------------------------------------------------------------------------- choosing values
 
 
@@ -178,6 +191,28 @@ def _length(call: CallSite) -> Expr:
     if call.type(0) == BINARY:
         return call.result((call.args[0].expr,), INT)
     return call.result((call.implied(0, STRING),), INT)
+
+
+@_types("hex")
+def _hex(call: CallSite) -> Expr:
+    if call.type(0) in (BINARY, STRING, VOID):
+        return call.result((_text_or_binary(call),), STRING)
+    if not is_numeric(call.type(0)):
+        raise call.wrong(0, "a number, text or binary")
+    return call.result((call.implied(0, BIGINT),), STRING)
+
+
+@_types("lpad", "rpad")
+def _pad(call: CallSite) -> Expr:
+    if call.type(0) == BINARY:
+        raise call.wrong(0, "text")
+    pad = call.implied(2, STRING) if len(call) == 3 else Literal(" ", STRING)
+    return call.result((call.implied(0, STRING), call.implied(1, INT), pad), STRING)
+
+
+@_types("parse_url")
+def _parse_url(call: CallSite) -> Expr:
+    return call.result(tuple(call.implied(i, STRING) for i in range(len(call))), STRING)
 
 
 @_types("substring")
@@ -291,6 +326,17 @@ def _from_json(call: CallSite) -> Expr:
     if other_key(type) is not None:
         raise call.bad_constant(1, "the keys of a JSON map are strings", "write map<string, ...>")
     return call.result((call.implied(0, STRING),), type)
+
+
+@_types("get_json_object")
+def _get_json_object(call: CallSite) -> Expr:
+    path = call.constant(1, "the path")
+    try:
+        parse_json_path(path)
+    except ValueError as error:
+        help = "write names and places, as in '$.orders[0].id'; for all elements, `from_json` and `transform`"
+        raise call.bad_constant(1, f"`get_json_object` does not read the path '{path}': {error}", help) from None
+    return call.result((call.implied(0, STRING), call.args[1].expr), STRING)
 
 
 @_types("to_json")

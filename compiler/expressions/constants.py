@@ -58,7 +58,7 @@ Outcome = Known | Always | None
 BITS: Mapping[DataType, int] = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 LENIENT = frozenset(
     ("and", "or", "case", "if", "coalesce", "nullif", "in", "is_null", "is_not_null", "greatest", "least", "concat_ws",
-     "array", "struct", "to_json", "size", "event_time", "xxhash64")
+     "array", "struct", "to_json", "size", "event_time", "xxhash64", "map", "aggregate", "reduce")
 )  # fmt: skip
 """The calls that can have a value although an argument is null."""
 _WHOLE = re.compile(r"[+-]?[0-9]+")

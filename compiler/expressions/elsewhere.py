@@ -17,6 +17,9 @@ __all__ = ["instead_of", "instead_of_column"]
 _TYPES = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date",
           "timestamp")  # fmt: skip
 _SYNONYMS = {
+    "power": "pow", "signum": "sign", "strpos": "instr", "regexp_split": "split", "list_reduce": "reduce",
+    "generate_series": "sequence", "create_map": "map", "string_repeat": "repeat", "replicate": "repeat",
+    "to_hex": "hex", "from_hex": "unhex", "url_extract": "parse_url",
     "arg_max": "max_by", "arg_min": "min_by", "argmax": "max_by", "argmin": "min_by", "array_agg": "collect_list",
     "array_length": "size", "array_size": "size", "array_sort": "sort_array", "average": "avg",
     "array_construct": "array",
@@ -38,10 +41,10 @@ _SYNONYMS = {
 """Other names of functions that the language has, with the same arguments."""
 
 _EVENT_TIME = "use `event_time()`: a result does not depend on when it is computed"
-_NO_POSITION = "no function gives the position of a text in another: `contains(text, part)` says whether it occurs"
+_NO_POSITION = "write `instr(text, part)`: where `part` first occurs, from 1"
 _PATTERN = "write `regexp_extract(text, 'a(.)')`, which gives what the group matches first"
-_NO_TEXT = "nothing replaces it: `substring`, `concat`, `replace`, `upper`, `lower` and `trim` build texts"
-_NO_MATHS = "nothing replaces it: numbers have `+ - * / %`, `abs`, `round`, `floor` and `ceil`"
+_NO_TEXT = "nothing replaces it: `substring`, `concat`, `replace`, `translate`, `lpad` and `repeat` build texts"
+_NO_MATHS = "a function of your own can do it: `vsc explain VSC112` lists the functions that there are"
 _ANY = "write `exists(a, e -> e > 1)`"
 _ALL = "write `forall(a, e -> e > 1)`"
 _KEPT = "write `filter(a, e -> e > 1)`, which keeps the elements that the condition holds for"
@@ -82,12 +85,12 @@ _HELPS = (
     ("now current_timestamp current_date current_time localtimestamp localtime getdate sysdate "
      "systimestamp proctime rowtime curdate clock_timestamp statement_timestamp current_row_timestamp getutcdate "
      "sysutcdatetime sysdatetime", _EVENT_TIME),
-    ("instr position locate strpos charindex find_in_set index_of indexof", _NO_POSITION),
+    ("position locate charindex find_in_set index_of indexof", _NO_POSITION),
     ("regexp_extract_all regexp_substr regexp_count regexp_instr", _PATTERN),
-    ("lpad rpad repeat replicate reverse initcap space format format_string printf format_number soundex levenshtein "
-     "ascii chr overlay translate quote_literal mask splitpart initialcap", _NO_TEXT),
-    ("pow power sqrt cbrt exp ln log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh cot pi e degrees "
-     "radians factorial rint bround bin width_bucket geo_distance", _NO_MATHS),
+    ("space format format_string printf format_number soundex levenshtein "
+     "ascii chr overlay quote_literal mask splitpart initialcap", _NO_TEXT),
+    ("log1p cot "
+     "factorial rint bround bin width_bucket geo_distance", _NO_MATHS),
     ("to_char strftime format_datetime format_date format_timestamp formatdatetime timestamptostring datetostring "
      "time_format to_iso8601", _FORMAT),
     ("dayname monthname", _NAME),
@@ -95,8 +98,8 @@ _HELPS = (
     ("make_interval", "write a duration: `x + 30 days`"),
     ("add_months months_between last_day eomonth next_day months years", _NO_MONTHS),
     ("array_max array_min array_position array_union "
-     "array_intersect array_except arrays_zip arrays_overlap aggregate "
-     "reduce zip_with sequence generate_series array_append array_prepend array_concat", _NO_ARRAY),
+     "array_intersect array_except arrays_zip arrays_overlap "
+     "zip_with array_append array_prepend array_concat", _NO_ARRAY),
     ("any_match array_any list_any", _ANY),
     ("any", f"{_ANY} for an array, `x in (y, z)` for several values; in an aggregate, `bool_or(condition)`"),
     ("all_match array_all list_all", _ALL),
@@ -104,8 +107,8 @@ _HELPS = (
     ("none_match", "write `not exists(a, e -> e > 1)`"),
     ("array_remove array_filter list_filter array_compact", _KEPT),
     ("list_transform array_transform list_apply array_apply array_map", _MAPPED),
-    ("map_from_arrays map_from_entries map_concat map_filter str_to_map split_to_map "
-     "as_map map_contains_key map create_map dict", _NO_MAP),
+    ("map_from_arrays map_filter str_to_map split_to_map "
+     "as_map map_contains_key dict", _NO_MAP),
     ("rand random randn uuid gen_random_uuid monotonically_increasing_id shuffle", _NO_CHANCE),
     ("median percentile percentile_cont percentile_disc quantile quantile_cont quantile_disc "
      "approx_median approx_quantile approx_quantiles tdigest_agg", _PERCENTILE),
@@ -113,8 +116,8 @@ _HELPS = (
      "topkdistinct bit_and bit_or bit_xor bool_xor", _NO_AGGREGATE),
     ("booland boolor boolxor", "write `and`, `or` or `<>` between the two"),
     ("row_number rank dense_rank percent_rank ntile lag lead nth_value cume_dist", _NO_WINDOW),
-    ("crc32 sha sha1 base64 hex unhex encode to_base64 xxhash32 aes_encrypt", _NO_CODE),
-    ("json_value json_query get_json_object json_extract json_extract_scalar json_extract_path json_extract_path_text "
+    ("crc32 sha sha1 base64 encode to_base64 xxhash32 aes_encrypt", _NO_CODE),
+    ("json_value json_query json_extract json_extract_scalar json_extract_path json_extract_path_text "
      "extractjsonfield json_tuple parse_json variant_get json_get jsonb_extract_path_text json_unquote", _JSON),
     ("object_construct json_object json_build_object to_jsonb json_array json_build_array row_to_json "
      "to_json_string", _TO_JSON),
@@ -161,7 +164,6 @@ _HELPS = (
     ("array_join", "write `concat_ws(',', x)`"),
     ("string_to_array", "write `split(x, ',')`"),
     ("split_part", "write `split(x, ',')[0]` for the first part"),
-    ("sign signum", "write `case when x > 0 then 1 when x < 0 then -1 else 0 end`"),
     ("trunc truncate", "write `cast(x as bigint)` for a number, `date_trunc('day', x)` for a timestamp"),
     ("square", "write `x * x`"),
     ("mod", "write `x % y`"),

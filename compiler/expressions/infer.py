@@ -22,6 +22,7 @@ from vsc.compiler.expressions.call_site import CallSite
 from vsc.compiler.expressions.catalogue import typed_call
 from vsc.compiler.expressions.coercion import can_cast, convert
 from vsc.compiler.expressions.doubts import Doubts
+from vsc.compiler.expressions.lambda_rules import lambda_body, lambda_result
 from vsc.compiler.expressions.literals import literal
 from vsc.compiler.expressions.operators import (
     Operand,
@@ -42,7 +43,7 @@ from vsc.compiler.expressions.refusal import Refused, refuse
 from vsc.compiler.expressions.scope import CONSTANTS, Scope, Typed, field_of
 from vsc.compiler.expressions.unquoted import unquoted
 from vsc.compiler.source import Span
-from vsc.plan.expressions import LAMBDAS, Call, Cast, Expr, Lambda, Literal, Parameter
+from vsc.plan.expressions import LAMBDAS, Call, Cast, Expr, Lambda, Literal, Parameter, parameters_of
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
 from vsc.plan.types import (
     BOOLEAN,
@@ -50,7 +51,6 @@ from vsc.plan.types import (
     INTERVAL,
     TIMESTAMP,
     VOID,
-    ArrayType,
     DataType,
 )
 from vsc.plan.words import article
@@ -287,33 +287,33 @@ class _Typer:
         return any(name in one.names() or name == one.name for one in inputs) or any(name in of for of in self._lambdas)
 
     def _of_elements(self, expr: syntax.FunctionCall, form: str) -> Expr | None:
-        """A call with a lambda, which sees the elements of an array."""
-        name, (given, does) = expr.name.text, expr.args
-        found = self.operands(given)
-        if not isinstance(does, syntax.Lambda):
-            raise refuse("VSC221", does.span, f"`{name}` takes a lambda here", f"write {code(form)}")
-        most = 2 if name in ("filter", "transform") else 1
-        if len(does.parameters) > most:
-            raise refuse("VSC222", does.span, f"the lambda of `{name}` has one parameter", f"write {code(form)}")
+        """A call with a lambda, or two, which see the elements of an array or a map."""
+        name, first = expr.name.text, LAMBDAS[expr.name.text][0]
+        given, lambdas = expr.args[:first], expr.args[first:]
+        found = self.operands(*given)
+        for does in lambdas:
+            if not isinstance(does, syntax.Lambda):
+                raise refuse("VSC221", does.span, f"`{name}` takes a lambda here", f"write {code(form)}")
         if found is None:
             return None
-        array = found[0]
-        if not isinstance(array.type, ArrayType):
-            raise CallSite(name, expr.span, (array,)).wrong(0, "an array")
-        body = self._body(does, array.type.element)
-        if body is None:
-            return None
-        if name != "transform":
-            body = Operand(condition(body, f"the lambda of `{name}`"), body.span)
-        results = {"transform": ArrayType(body.type), "filter": array.type}
-        return Call(name, (array.expr, Lambda(body.expr, len(self._lambdas))), results.get(name, BOOLEAN))
+        site, args = CallSite(name, expr.span, tuple(found)), [one.expr for one in found]
+        for number, does in enumerate(lambdas, first):
+            assert isinstance(does, syntax.Lambda)
+            types = parameters_of(name, number, [one.type for one in found])
+            if types is None:
+                raise site.wrong(0, "a map" if name == "transform_values" else "an array")
+            body = self._body(does, _wanted(does, name, types, form))
+            if body is None:
+                return None
+            args.append(Lambda(lambda_body(site, number, body), len(self._lambdas)))
+        return Call(name, tuple(args), lambda_result(site, args))
 
-    def _body(self, lambda_: syntax.Lambda, element: DataType) -> Operand | None:
+    def _body(self, lambda_: syntax.Lambda, types: tuple[DataType, ...]) -> Operand | None:
         depth, names = len(self._lambdas), [name.text for name in lambda_.parameters]
         if len(set(names)) < len(names):
             message = f"both parameters are called `{names[0]}`"
             raise refuse("VSC111", lambda_.parameters[1].span, message, "give one of them another name")
-        parameters = (Parameter(place, depth, type) for place, type in enumerate((element, INT)))
+        parameters = (Parameter(place, depth, type) for place, type in enumerate(types))
         self._lambdas.append(dict(zip(names, parameters, strict=False)))
         found = self.operands(lambda_.body)
         self._lambdas.pop()
@@ -363,6 +363,16 @@ class _Typer:
         raise refuse(
             "VSC116", arg.span, "`event_time` takes the name of an input", "write `event_time()` for the record's"
         )
+
+
+def _wanted(does: syntax.Lambda, name: str, types: tuple[DataType, ...], form: str) -> tuple[DataType, ...]:
+    """The types of the parameters of a lambda; raises Refused if it has too many or too few."""
+    count, all_of = len(does.parameters), name in ("aggregate", "reduce", "transform_values")
+    most = 1 if name in ("exists", "forall") else len(types)
+    if count > most or (all_of and count < most):
+        message = f"the lambda of `{name}` has {'one parameter' if most == 1 else 'two parameters'}"
+        raise refuse("VSC222", does.span, message, f"write {code(form)}")
+    return types
 
 
 def _run(op: str, operands: list[Operand], places: list[Span]) -> Expr:

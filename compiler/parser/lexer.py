@@ -16,6 +16,7 @@ from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.parser.foreign import FOREIGN, Foreign, describe_character
 from vsc.compiler.parser.tables import Tables, load_tables
 from vsc.compiler.source import Span
+from vsc.plan.expressions import LAMBDAS
 
 __all__ = ["CALENDAR_UNITS", "EVERY_NAME", "MAX_MILLISECONDS", "UNITS", "Tokens", "tokenize"]
 
@@ -278,7 +279,7 @@ class _Lexer:
             word = self.tokens.word(index)
             depth += (word == ")") - (word == "(")
             index -= 1
-        return depth < 0 and self.tokens.word(index) in ("exists", "filter", "forall", "transform")
+        return depth < 0 and self.tokens.word(index) in LAMBDAS
 
     def _divides(self, end: int) -> bool:
         """Whether ``//`` stands between a value and a number: an operator of Python, not a comment."""

@@ -174,6 +174,15 @@ class Columns:
         taken = [column.take(pa.array(rows)) for column in self.elements]
         return Columns(self.inputs, len(rows), chosen, [*taken, *more])
 
+    def by_rows(self, call: Call) -> pa.Array:
+        """The column of a call that no kernel computes, row by row; Uncertain if a row fails, or of some rows only."""
+        if self.rows is not None:
+            raise Uncertain
+        values, failed = _row_by_row(call, compile_row(call, [f.schema for f in self.inputs]), self.inputs, self.length)
+        if failed:
+            raise Uncertain
+        return values
+
     def _chosen(self, column: pa.Array) -> pa.Array:
         return column if self.rows is None else column.take(pa.array(self.rows))
 

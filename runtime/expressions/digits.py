@@ -1,4 +1,4 @@
-"""Numbers and binaries in other digits: ``conv``, and base 64."""
+"""Numbers and binaries in other digits: ``conv``, ``hex``, ``unhex``, and base 64."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from binascii import a2b_base64
 
 from vsc.runtime.expressions.failure import fail, short
 
-__all__ = ["from_base64", "in_base", "of_base64"]
+__all__ = ["from_base64", "from_hex", "hex_of_bytes", "hex_of_number", "in_base", "of_base64"]
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _WORD = 2**64
 _BASE64 = re.compile("[A-Za-z0-9+/]")
 _OTHERS = re.compile("[^A-Za-z0-9+/]+")
+_HEX = re.compile("[0-9A-Fa-f]*")
 _BREAKS = re.compile(r"[\x00-\x20]+")
 
 
@@ -46,6 +47,23 @@ def _written(number: int, base: int) -> str:
         number, digit = divmod(number, base)
         digits.append(_DIGITS[digit])
     return "".join(reversed(digits)) or "0"
+
+
+def hex_of_number(number: int) -> str:
+    """A bigint's 64 bits in hexadecimal digits, without zeros in front."""
+    return f"{number % _WORD:X}"
+
+
+def hex_of_bytes(data: bytes) -> str:
+    """Two hexadecimal digits for each byte."""
+    return data.hex().upper()
+
+
+def from_hex(text: str) -> bytes | None:
+    """The bytes of hexadecimal digits, the first one alone if their number is odd; null for other characters."""
+    if not _HEX.fullmatch(text):
+        return None
+    return bytes.fromhex("0" * (len(text) % 2) + text)
 
 
 def from_base64(text: str) -> bytes:

@@ -15,12 +15,24 @@ import pyarrow.compute as pc
 from vsc.plan.expressions import Call, Expr, Literal
 from vsc.plan.functions import SHA2_BITS
 from vsc.plan.types import BINARY, ArrayType, Field, MapType, StructType
-from vsc.runtime.expressions import arrays, calendar, digits, kernels, regexes, text, text_kernels, time_kernels
+from vsc.runtime.expressions import (
+    arrays,
+    calendar,
+    digits,
+    json_paths,
+    kernels,
+    maths,
+    regexes,
+    text,
+    text_kernels,
+    time_kernels,
+    urls,
+)
 from vsc.runtime.expressions.failure import fail, null_for_failure, short
 from vsc.runtime.expressions.forms import Form, Kernel, Lazy, all_of, divisor_first, in_turn, seeing, stepwise
 from vsc.runtime.expressions.hashing import SEED, hasher
 from vsc.runtime.expressions.json_text import reader, writer
-from vsc.runtime.expressions.lambdas import EXISTS, FILTER, FORALL, TRANSFORM
+from vsc.runtime.expressions.lambdas import EXISTS, FILTER, FORALL, REDUCE, TRANSFORM, TRANSFORM_VALUES
 from vsc.runtime.expressions.lazy import CASE, COALESCE, IN, LOGIC, OWN_VECTORIZED
 from vsc.runtime.expressions.numbers import absolute, binary, instant, negated, rounded, whole
 from vsc.runtime.expressions.ordering import comparison, sort_key
@@ -92,6 +104,10 @@ def _concat(call: Call) -> Function:
         return lambda *lists: [item for one in lists for item in one]
     empty: Any = b"" if call.type == BINARY else ""
     return text.limited(lambda *parts: empty.join(parts))
+
+
+def _hex(call: Call) -> Function:
+    return digits.hex_of_bytes if call.args[0].type == BINARY else digits.hex_of_number
 
 
 # ------------------------------------------------------------------------------------------------------------- time
@@ -189,6 +205,16 @@ def _entry(entries: dict[Any, Any], key: Any) -> Any:
     return entries.get(key)
 
 
+def _map(call: Call) -> Function:
+    of = arrays.map_of(call)
+    return lambda *values: of(zip(values[::2], values[1::2], strict=True))
+
+
+def _map_from_entries(call: Call) -> Function:
+    of = arrays.map_of(call)
+    return lambda entries: None if None in entries else of(entries)
+
+
 def _field(call: Call) -> Function:
     struct, name = call.args[0].type, _constant(call.args[1])
     assert isinstance(struct, StructType)
@@ -228,12 +254,15 @@ def _after_1970(unit: int) -> Form:
 
 
 FUNCTIONS: dict[str, Form | Lazy] = {
+    **{name: _same(function) for name, function in (maths.OF_ONE | maths.LOGARITHMS).items()},
     "abs": Form(lambda call: absolute(call.type), kernels.of_one),
     "add": Form(_arithmetic, kernels.arithmetic, stepwise),
+    "aggregate": REDUCE,
     "and": LOGIC,
     "array": _same(lambda *items: list(items), kernels.array, seeing),
     "array_contains": Form(arrays.contains),
     "array_distinct": Form(arrays.distinct),
+    "atan2": _same(maths.angle),
     "case": CASE,
     "ceil": _whole(np.ceil),
     "coalesce": COALESCE,
@@ -261,21 +290,30 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "from_utc_timestamp": _same(_from_utc, time_kernels.from_utc),
     "ge": _COMPARISON,
     "get_field": Form(_field, kernels.get_field),
+    "get_json_object": Form(json_paths.reader),
     "greatest": Form(_extreme, kernels.extreme(pc.max_element_wise), seeing),
     "gt": _COMPARISON,
+    "hex": Form(_hex),
     "hour": _of_micros(lambda micros: micros // calendar.HOUR % 24),
     "if": CASE,
     "in": IN,
+    "initcap": _same(text.initcap),
+    "instr": _same(text.instr),
     "is_not_null": _same(lambda value: value is not None, kernels.is_null, seeing),
     "is_null": _same(lambda value: value is None, kernels.is_null, seeing),
     "le": _COMPARISON,
     "least": Form(_extreme, kernels.extreme(pc.min_element_wise), seeing),
     "length": _same(len, text_kernels.length),
     "like": Form(_like, text_kernels.like),
+    "log": _same(maths.logarithm),
     "lower": _same(str.lower, text_kernels.case_of(pc.ascii_lower)),
+    "lpad": _same(text.padded(left=True)),
     "lt": _COMPARISON,
     "ltrim": _trim(str.lstrip, pc.utf8_ltrim),
+    "map": Form(_map, looks=seeing),
+    "map_concat": Form(arrays.maps_joined),
     "map_entries": _same(lambda entries: list(entries.items())),
+    "map_from_entries": Form(_map_from_entries),
     "map_keys": _same(list),
     "map_values": _same(lambda entries: list(entries.values())),
     "md5": _same(_md5),
@@ -287,14 +325,21 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "negate": Form(lambda call: negated(call.type), kernels.of_one),
     "not": _same(lambda value: not value, lambda call, args: pc.invert(*args)),
     "or": LOGIC,
+    "parse_url": _same(urls.part_of_url),
+    "pow": _same(maths.power),
     "quarter": _date_part(lambda days: (calendar.civil(days)[1] + 2) // 3, pc.quarter),
+    "reduce": REDUCE,
     "regexp_extract": regexes.EXTRACT,
     "regexp_like": regexes.LIKE,
     "regexp_replace": regexes.REPLACE,
+    "repeat": _same(text.repeat),
     "replace": _same(text.replace, text_kernels.replace),
+    "reverse": _same(lambda value: value[::-1]),
     "round": Form(_round, kernels.rounding),
+    "rpad": _same(text.padded(left=False)),
     "rtrim": _trim(str.rstrip, pc.utf8_rtrim),
     "second": _of_micros(lambda micros: micros // calendar.SECOND % 60),
+    "sequence": Form(arrays.sequence),
     "sha2": _same(_sha2),
     "size": _same(len, kernels.size),
     "slice": _same(arrays.section),
@@ -311,17 +356,21 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "to_timestamp": Form(_to_timestamp, time_kernels.by_pattern),
     "to_utc_timestamp": _same(_to_utc, time_kernels.to_utc),
     "transform": TRANSFORM,
+    "transform_values": TRANSFORM_VALUES,
+    "translate": _same(text.translate),
     "trim": _trim(str.strip, pc.utf8_trim),
     "try_divide": Form(_try_divide, kernels.try_divide, divisor_first),
     "try_to_timestamp": Form(_try_to_timestamp, time_kernels.by_pattern),
     "unbase64": _same(digits.from_base64),
+    "unhex": _same(digits.from_hex),
     "unix_millis": _of_micros(lambda micros: micros // (calendar.SECOND // 1000)),
     "unix_seconds": _of_micros(lambda micros: micros // calendar.SECOND),
     "upper": _same(str.upper, text_kernels.case_of(pc.ascii_upper)),
     "xxhash64": Form(_hash, looks=seeing),
     "year": _date_part(lambda days: calendar.civil(days)[0], pc.year),
 }
-"""How each is evaluated, by its name. Not here: ``event_time``, a leaf as columns are, and ``nullif``, an ``if``."""
+"""How each is evaluated, by its name. Not here: ``event_time``, a leaf as columns are, ``nullif``, an ``if``, and the
+literals ``pi`` and ``e``."""
 
 _OWN = Form(on_row, looks=seeing)
 

@@ -21,7 +21,7 @@ from vsc.runtime.values import arrow_type
 if TYPE_CHECKING:
     from vsc.runtime.expressions.columns import Columns
 
-__all__ = ["EXISTS", "FILTER", "FORALL", "TRANSFORM"]
+__all__ = ["EXISTS", "FILTER", "FORALL", "REDUCE", "TRANSFORM", "TRANSFORM_VALUES"]
 
 _MOST = 1 << 16
 """How many elements are looked at together."""
@@ -63,8 +63,8 @@ def _decided(decisive: bool) -> _Gathers:
     return gather
 
 
-def _lambda(call: Call) -> Lambda:
-    found = call.args[1]
+def _lambda(call: Call, argument: int = 1) -> Lambda:
+    found = call.args[argument]
     assert isinstance(found, Lambda)
     return found
 
@@ -117,3 +117,42 @@ EXISTS = Lazy(_in_row(_decided(True)), _decided_column(True))
 FORALL = Lazy(_in_row(_decided(False)), _decided_column(False))
 FILTER = Lazy(_in_row(_chosen), _filter_column)
 TRANSFORM = Lazy(_in_row(lambda _, results: list(results)), _transform_column)
+
+
+def _reduce_row(call: Call, args: Sequence[Argument]) -> Argument:
+    array, start, merge, *finish = args
+    width = 4 + 2 * _lambda(call, 2).depth
+
+    def evaluate(record: Any) -> Any:
+        items = array(record)
+        if items is None:
+            return None
+        seen, so_far = record[:width], start(record)
+        for item in items:
+            so_far = merge((*seen, so_far, item))
+        return finish[0]((*seen, so_far, None)) if finish else so_far
+
+    return evaluate
+
+
+def _values_row(call: Call, args: Sequence[Argument]) -> Argument:
+    entries, body = args
+    width = 4 + 2 * _lambda(call).depth
+
+    def evaluate(record: Any) -> Any:
+        found = entries(record)
+        if found is None:
+            return None
+        seen = record[:width]
+        return {key: body((*seen, key, value)) for key, value in found.items()}
+
+    return evaluate
+
+
+def _rows_decide(columns: Columns, call: Call) -> pa.Array:
+    """An element waits for the one before it, and a map has few entries: no columns."""
+    return columns.by_rows(call)
+
+
+REDUCE = Lazy(_reduce_row, _rows_decide)
+TRANSFORM_VALUES = Lazy(_values_row, _rows_decide)

@@ -15,12 +15,17 @@ __all__ = [
     "characters",
     "check_length",
     "concat_ws",
+    "initcap",
+    "instr",
     "java_double",
     "java_float",
     "like_matcher",
     "limited",
+    "padded",
+    "repeat",
     "replace",
     "substring",
+    "translate",
 ]
 
 T = TypeVar("T", str, bytes)
@@ -153,6 +158,44 @@ def replace(text: str, search: str, replacement: str) -> str:
     if len(replacement) > len(search):
         check_length(len(text) + text.count(search) * (len(replacement) - len(search)))
     return text.replace(search, replacement)
+
+
+def instr(text: str, part: str) -> int:
+    """Where `part` first occurs, counted from 1; 0 if nowhere."""
+    return text.find(part) + 1
+
+
+def initcap(text: str) -> str:
+    """The text in lower case, with a capital after each blank and at the start."""
+    return " ".join(word[:1].title() + word[1:] for word in text.lower().split(" "))
+
+
+def repeat(text: str, times: int) -> str:
+    """The text so often, unless that is too long."""
+    check_length(len(text) * max(times, 0))
+    return text * times
+
+
+def padded(left: bool) -> Callable[[str, int, str], str]:
+    """``lpad`` or ``rpad``: the text of exactly `length` characters, filled up with `pad`; a longer one is cut."""
+
+    def fill(text: str, length: int, pad: str) -> str:
+        check_length(length)
+        missing = length - len(text)
+        if missing <= 0 or not pad:
+            return text[: max(length, 0)]
+        more = (pad * (missing // len(pad) + 1))[:missing]
+        return more + text if left else text + more
+
+    return fill
+
+
+def translate(text: str, letters: str, replacements: str) -> str:
+    """The text with each of `letters` replaced by the one at its place in `replacements`; without one it is removed."""
+    table: dict[int, str | None] = {}
+    for place, letter in enumerate(letters):
+        table.setdefault(ord(letter), replacements[place] if place < len(replacements) else None)
+    return text.translate(table)
 
 
 def limited(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Set
 from vsc.plan import expressions as exprs
 from vsc.plan import nodes
 from vsc.plan.functions import CALLS
-from vsc.plan.types import INT, ArrayType, DataType
+from vsc.plan.types import DataType
 
 __all__ = ["Mistake", "first_mistake"]
 
@@ -147,7 +147,7 @@ def _scope(schemas: tuple[nodes.Schema, ...]) -> Scope:
 
 def _expression(expr: exprs.Expr, scope: Scope, own: Set[_Called], path: str) -> Iterator[Mistake]:
     """What is wrong with an expression and its parts. Not recursive: it may be nested deeply."""
-    waiting: list[tuple[exprs.Expr, str, tuple[DataType, ...]]] = [(expr, path, ())]
+    waiting: list[tuple[exprs.Expr, str, tuple[tuple[DataType, ...], ...]]] = [(expr, path, ())]
     while waiting:
         part, place, elements = waiting.pop()
         match part:
@@ -162,8 +162,8 @@ def _expression(expr: exprs.Expr, scope: Scope, own: Set[_Called], path: str) ->
             case exprs.Cast(arg=argument):
                 waiting.append((argument, f"{place}/cast", elements))
             case exprs.Parameter(number, depth, of):
-                known = (elements[depth], INT)[number] if depth < len(elements) and number in (0, 1) else None
-                if known != of:
+                known = elements[depth] if depth < len(elements) else ()
+                if of not in known[number : number + 1] or number < 0:
                     yield place, f"no lambda has this parameter of type {of}"
             case exprs.Lambda():
                 yield place, "a lambda stands here"
@@ -175,15 +175,16 @@ def _expression(expr: exprs.Expr, scope: Scope, own: Set[_Called], path: str) ->
                     yield from _call(function, len(args), place)
                 for index, argument in enumerate(args):
                     inner = f"{place}/args/{index}"
-                    if index == 1 and function in exprs.LAMBDAS:
-                        array = args[0].type
-                        if isinstance(argument, exprs.Lambda) and isinstance(array, ArrayType):
+                    if index in exprs.LAMBDAS.get(function, ()):
+                        given = exprs.parameters_of(function, index, [one.type for one in args])
+                        if isinstance(argument, exprs.Lambda) and given is not None:
                             if argument.depth != len(elements):
                                 yield inner, f"{len(elements)} lambdas are around this one, not {argument.depth}"
                                 return
-                            waiting.append((argument.body, f"{inner}/lambda", (*elements, array.element)))
+                            waiting.append((argument.body, f"{inner}/lambda", (*elements, given)))
                         else:
-                            yield inner, f"{function} takes an array and a lambda"
+                            what = "a map" if function == "transform_values" else "an array"
+                            yield inner, f"{function} takes {what} and a lambda"
                     else:
                         waiting.append((argument, inner, elements))
 

@@ -10,12 +10,24 @@ lambda, its parameters as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from vsc.plan.record import record
-from vsc.plan.types import DataType
+from vsc.plan.types import INT, ArrayType, DataType, MapType
 
-__all__ = ["LAMBDAS", "Call", "Cast", "Column", "Expr", "Lambda", "Literal", "Parameter", "inside", "parts"]
+__all__ = [
+    "LAMBDAS",
+    "Call",
+    "Cast",
+    "Column",
+    "Expr",
+    "Lambda",
+    "Literal",
+    "Parameter",
+    "inside",
+    "parameters_of",
+    "parts",
+]
 
 Value = None | bool | int | float | str
 
@@ -76,7 +88,7 @@ class Call:
 
 @record
 class Parameter:
-    """A parameter of a lambda: at `place` 0 an element of an array, at 1 its number from 0.
+    """A parameter of a lambda, at `place` 0 or 1: `parameters_of` says what it is.
 
     `depth` is how many lambdas are around that lambda.
     """
@@ -88,8 +100,9 @@ class Parameter:
 
 @record
 class Lambda:
-    """What a call does with each element of its first argument, an array: its second argument, and no expression of
-    its own. `body` may refer to its parameters, and to those of lambdas around it; its own `depth` is how many.
+    """What a call does with each element of its first argument: no expression of its own.
+
+    `body` may refer to its parameters, and to those of lambdas around it; its own `depth` is how many.
     """
 
     body: Expr
@@ -103,8 +116,27 @@ class Lambda:
 
 Expr = Literal | Column | Cast | Call | Parameter | Lambda
 
-LAMBDAS = frozenset(("exists", "filter", "forall", "transform"))
-"""The calls whose second argument is a lambda."""
+LAMBDAS: Mapping[str, tuple[int, ...]] = {
+    **dict.fromkeys(("exists", "filter", "forall", "transform", "transform_values"), (1,)),
+    **dict.fromkeys(("aggregate", "reduce"), (2, 3)),
+}
+"""The calls that take lambdas, and which of their arguments these are."""
+
+
+def parameters_of(function: str, argument: int, types: Sequence[DataType]) -> tuple[DataType, ...] | None:
+    """What the lambda of a call is given, by the types of the arguments before it; None if they are wrong.
+
+    An element of an array and its number from 0; of ``transform_values`` a key and its value; of ``reduce`` what there
+    is so far and an element, or what there is in the end.
+    """
+    match function, types[0]:
+        case "transform_values", MapType(key, value):
+            return key, value
+        case "aggregate" | "reduce", ArrayType(element):
+            return (types[1], element)[: 4 - argument]
+        case "exists" | "filter" | "forall" | "transform", ArrayType(element):
+            return element, INT
+    return None
 
 
 def inside(expr: Expr) -> tuple[Expr, ...]:

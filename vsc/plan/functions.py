@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Set
 
 from vsc.plan.record import record
-from vsc.plan.types import BINARY, BOOLEAN, DATE, INT, STRING, ScalarType
+from vsc.plan.types import BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, ScalarType
 
 __all__ = [
     "AGGREGATES",
@@ -66,7 +66,7 @@ class Function:
 
 
 def _arguments(signature: str) -> list[str]:
-    written = signature.partition("(")[2].rstrip(")").split(",")
+    written = re.split(r",(?![^()]*\))", signature.partition("(")[2].removesuffix(")"))  # not between parameters
     return [argument.strip() for argument in written if argument.strip() not in ("", "...")]
 
 
@@ -77,11 +77,36 @@ def _by_name(*functions: Function) -> dict[str, Function]:
 TOPICS: dict[str, tuple[Function, ...]] = {
     "Numbers": (
         Function("abs(number)", "the number without its sign", "overflow"),
+        Function("acos(number)", "the angle of this cosine in radians", "", (DOUBLE,), DOUBLE),
+        Function("asin(number)", "the angle of this sine in radians", "", (DOUBLE,), DOUBLE),
+        Function("atan(number)", "the angle of this tangent in radians", "", (DOUBLE,), DOUBLE),
+        Function("atan2(y, x)", "the angle of the point (x, y) in radians", "", (DOUBLE, DOUBLE), DOUBLE),
+        Function("cbrt(number)", "the cube root", "", (DOUBLE,), DOUBLE),
         Function("ceil(number)", "the smallest whole number that is not less, a bigint or a decimal", "overflow"),
+        Function("cos(number)", "the cosine of an angle in radians", "", (DOUBLE,), DOUBLE),
+        Function("cosh(number)", "the hyperbolic cosine", "", (DOUBLE,), DOUBLE),
+        Function("degrees(radians)", "the angle in degrees", "", (DOUBLE,), DOUBLE),
+        Function("e()", "the number e, a double"),
+        Function("exp(number)", "e to the power of the number", "", (DOUBLE,), DOUBLE),
         Function("floor(number)", "the largest whole number that is not greater", "overflow"),
         Function("greatest(value, value, ...)", "the greatest value; nulls do not count"),
         Function("least(value, value, ...)", "the least value; nulls do not count"),
+        Function("ln(number)", "the natural logarithm, null if the number is not positive", "", (DOUBLE,), DOUBLE),
+        Function("log([base,] number)",
+                 "the logarithm, natural without a base; null if one of the two is not positive"),
+        Function("log10(number)",
+                 "the logarithm to base 10, null if the number is not positive", "", (DOUBLE,), DOUBLE),
+        Function("log2(number)", "the logarithm to base 2, null if the number is not positive", "", (DOUBLE,), DOUBLE),
+        Function("pi()", "the number pi, a double"),
+        Function("pow(base, exponent)", "`base` to the power of `exponent`, a double", "", (DOUBLE, DOUBLE), DOUBLE),
+        Function("radians(degrees)", "the angle in radians", "", (DOUBLE,), DOUBLE),
         Function("round(number [, digits])", "the number rounded half up to `digits` decimals, or to none", "overflow"),
+        Function("sign(number)", "-1.0, 0.0 or 1.0", "", (DOUBLE,), DOUBLE),
+        Function("sin(number)", "the sine of an angle in radians", "", (DOUBLE,), DOUBLE),
+        Function("sinh(number)", "the hyperbolic sine", "", (DOUBLE,), DOUBLE),
+        Function("sqrt(number)", "the square root, NaN of a negative number", "", (DOUBLE,), DOUBLE),
+        Function("tan(number)", "the tangent of an angle in radians", "", (DOUBLE,), DOUBLE),
+        Function("tanh(number)", "the hyperbolic tangent", "", (DOUBLE,), DOUBLE),
         Function("try_divide(number, number)", "the quotient, null where `/` fails"),
     ),
     "Nulls and conditions": (
@@ -96,19 +121,34 @@ TOPICS: dict[str, tuple[Function, ...]] = {
         Function("conv(text, from, to)", "the number's digits in another base, 2 to 36; signed if `to` is negative",
                  "overflow", (STRING, INT, INT), STRING),
         Function("ends_with(text, part)", "whether the text ends with `part`", "", (STRING, STRING), BOOLEAN),
+        Function("hex(number or text or binary)", "the 64 bits of a bigint, or the bytes, in hexadecimal digits"),
+        Function("initcap(text)", "the text in lower case, with a capital after each blank", "", (STRING,), STRING),
+        Function("instr(text, part)", "where `part` first occurs, from 1; 0 if nowhere", "", (STRING, STRING), INT),
         Function("length(text)", "the number of characters, or of a binary's bytes"),
         Function("lower(text)", "the text in lower case", "", (STRING,), STRING),
+        Function("lpad(text, length [, pad])", "the text cut or filled up with `pad` on the left, blanks without one"),
         Function("ltrim(text)", "the text without blanks at its start", "", (STRING,), STRING),
+        Function("parse_url(text, 'part' [, key])",
+                 "`HOST`, `PATH`, `QUERY`, `REF`, `PROTOCOL`, `FILE`, `AUTHORITY` or `USERINFO`; or a key of the query",
+                 "text that is not a URL"),
         Function("regexp_extract(text, 'regex' [, group])", "what the group matches first, 1 without one; or ''"),
         Function("regexp_like(text, 'regex')", "whether the regular expression matches a part of the text"),
         Function("regexp_replace(text, 'regex', 'replacement')", "the text with each match replaced; `$1` is a group"),
+        Function("repeat(text, times)", "the text so often", "", (STRING, INT), STRING),
         Function("replace(text, search [, replacement])", "the text with each `search` replaced, or removed"),
+        Function("reverse(text or array)", "the characters, or the elements, from the last to the first"),
+        Function("rpad(text, length [, pad])", "the text cut or filled up with `pad` on the right, blanks without one"),
         Function("rtrim(text)", "the text without blanks at its end", "", (STRING,), STRING),
         Function("split(text, 'regex' [, limit])", "the parts between matches, at most `limit`, as an array"),
         Function("starts_with(text, part)", "whether the text begins with `part`", "", (STRING, STRING), BOOLEAN),
         Function("substring(text, position [, length])", "the part from `position`: 1 is the first, -1 the last"),
+        Function("translate(text, letters, replacements)",
+                 "the text with each letter replaced by the one at its place, or removed", "",
+                 (STRING, STRING, STRING), STRING),
         Function("trim(text)", "the text without blanks at its ends", "", (STRING,), STRING),
         Function("unbase64(text)", "the binary that the text is in base 64", "text that is not", (STRING,), BINARY),
+        Function("unhex(text)",
+                 "the binary of these hexadecimal digits, null for other characters", "", (STRING,), BINARY),
         Function("upper(text)", "the text in upper case", "", (STRING,), STRING),
     ),
     "Time": (
@@ -140,6 +180,7 @@ TOPICS: dict[str, tuple[Function, ...]] = {
         Function("year(date [, zone])", "the year"),
     ),
     "Arrays, maps, structs and JSON": (
+        Function("aggregate(array, start, (sum, x) -> value [, sum -> result])", "another name of `reduce`"),
         Function("array([element, ...])", "the array of these elements"),
         Function("array_contains(array, value)", "whether an element is equal; null if not, but an element is null"),
         Function("array_distinct(array)", "the array without repeated elements"),
@@ -152,17 +193,29 @@ TOPICS: dict[str, tuple[Function, ...]] = {
         Function("forall(array, x -> condition)",
                  "whether the condition is true of all elements; null if it is false of none, but null of one"),
         Function("from_json(text, 'schema')", "the JSON's content in this schema, null where it does not fit"),
+        Function("get_json_object(text, '$.path')",
+                 "what stands at the path (`$.a[0].b`): a text, or JSON; null if nothing"),
+        Function("map(key, value, ...)", "the map of these entries", "a key that is null, or there twice"),
+        Function("map_concat(map, ...)", "the entries of all maps", "a key that is there twice"),
         Function("map_entries(map)", "the entries, an array of `struct<key, value>`"),
+        Function("map_from_entries(array)",
+                 "the map of an array of `struct<key, value>`", "a key that is null, or there twice"),
         Function("map_keys(map)", "the keys"),
         Function("map_values(map)", "the values"),
+        Function("reduce(array, start, (sum, x) -> value [, sum -> result])",
+                 "`start`, and for each element what the lambda makes of it, and of the last sum"),
+        Function("sequence(start, stop [, step])",
+                 "from `start` to `stop` by `step`, a duration of times; by 1, or a day, without one",
+                 "a step that does not lead there"),
         Function("size(array or map)", "the number of elements"),
         Function("slice(array, start, length)", "the elements from `start`: 1 is the first, -1 the last",
                  "a `start` of 0, a negative length"),
         Function("sort_array(array [, ascending])", "the array in order; nulls first, or last if not `ascending`"),
         Function("struct(value [as name], ...)", "the struct of these values; `col2` is the second without a name"),
+        Function("to_json(array or map or struct)", "the value as JSON"),
         Function("transform(array, x -> value)",
                  "the array of the values; with `(x, i) -> value`, `i` is the element's number from 0"),
-        Function("to_json(array or map or struct)", "the value as JSON"),
+        Function("transform_values(map, (key, value) -> value)", "the map with these values"),
     ),
     "Hashes": (
         Function("md5(text or binary)", "the MD5 hash in hexadecimal digits"),

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vsc.plan.expressions import Call, Cast, Column, Expr, Lambda, Literal, Parameter, parts
-from vsc.plan.types import INT, DataType, DecimalType
+from vsc.plan.expressions import LAMBDAS, Call, Cast, Column, Expr, Lambda, Literal, Parameter, parts
+from vsc.plan.types import DataType, DecimalType
 
 __all__ = ["EVENT_TIME", "spark_sql"]
 
@@ -43,8 +43,8 @@ def spark_sql(expr: Expr, names: Callable[[Column], str]) -> str:
         case Parameter(place, depth):
             return f"p{depth}_{place}"
         case Lambda(body, depth):
-            numbered = Parameter(1, depth, INT) in parts(body)
-            return f"{f'(p{depth}_0, p{depth}_1)' if numbered else f'p{depth}_0'} -> {spark_sql(body, names)}"
+            both = any(isinstance(p, Parameter) and (p.place, p.depth) == (1, depth) for p in parts(body))
+            return f"{f'(p{depth}_0, p{depth}_1)' if both else f'p{depth}_0'} -> {spark_sql(body, names)}"
         case Call():
             return _call(expr, [spark_sql(arg, names) for arg in expr.args])
 
@@ -54,6 +54,14 @@ def _call(call: Call, args: list[str]) -> str:
     if function in _INFIX:
         return "(" + f" {_INFIX[function]} ".join(args) + ")"
     match function:
+        case "transform_values" | "reduce" | "aggregate":
+            index = LAMBDAS[function][0]
+            body = args[index].partition(" -> ")[2]
+            depth = args[index].partition("_")[0].lstrip("(p")
+            args[index] = f"(p{depth}_0, p{depth}_1) -> {body}"
+            return f"{function}({', '.join(args)})"
+        case "map":
+            return f"CAST(map({', '.join(args)}) AS {_ddl(call.type)})"
         case "negate":
             return f"(- {args[0]})"
         case "not":

@@ -14,6 +14,7 @@ from tests.runtime.expressions.nasty import EXPRESSIONS, ROWS, SCHEMA, typed
 from tests.runtime.expressions.spark_text import spark_sql
 from vsc.plan.expressions import Expr
 from vsc.runtime.expressions import ExpressionFailure, compile_row
+from vsc.runtime.expressions.maths import OF_ONE
 from vsc.runtime.values import to_array, to_values
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
@@ -31,6 +32,16 @@ def ours(expr: Expr) -> list[Any]:
         except ExpressionFailure:
             values.append(FAILED)
     return values
+
+
+def same(text: str, mine: list[Any], theirs: list[Any]) -> bool:
+    """Whether the values are equal; those of a function of mathematics but for their last digit."""
+    if text.partition("(")[0] not in OF_ONE:
+        return [shown(v) for v in mine] == [shown(v) for v in theirs]
+    return all(
+        shown(a) == shown(b) or (a is not None and b is not None and math.isclose(a, b, rel_tol=2**-52))
+        for a, b in zip(mine, theirs, strict=True)
+    )
 
 
 def shown(value: Any) -> str:
@@ -86,7 +97,7 @@ def test_the_same_values(table: Table) -> None:
         for start in range(0, len(all_members) if rows else 0, 60):
             members = all_members[start : start + 60]
             for (text, _, mine), theirs in zip(members, table.values([e for _, e, _ in members], rows), strict=True):
-                if [shown(v) for v in mine] != [shown(v) for v in theirs]:
+                if not same(text, mine, theirs):
                     wrong.append(f"{text}\n  ours  {mine}\n  spark {theirs}")
     assert not wrong, "\n".join(wrong)
 
