@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from vsc.plan.nodes import Node, Plan, Stage
+from vsc.plan.nodes import Materialize, Node, Plan, Stage, ToTable
 
 __all__ = [
     "above",
@@ -24,6 +24,7 @@ __all__ = [
     "readers",
     "repeated",
     "scattered",
+    "shows_results",
     "stage_of_store",
     "store_prefix",
 ]
@@ -115,6 +116,24 @@ def above(plan: Plan, stage: Stage, name: str) -> frozenset[str]:
 def repeated(stage: Stage) -> frozenset[str]:
     """The nodes of `stage` that another stage emits: it has the same rows of them, and loses the same."""
     return frozenset(stage.nodes) - frozenset(stage.emits) if stage.id else frozenset()
+
+
+def shows_results(plan: Plan, name: str) -> bool:
+    """Whether the rows of table `name` are results of a join of tables or of an aggregate, or computed from such row by
+    row: of a versioned one, each is its key's newest when it comes (D33).
+
+    Not those of a foreign-key join by the clock of records: what Kafka Streams makes of them is recorded.
+    """
+    node = plan.node(name)
+    if isinstance(node.operation, ToTable) and plan.clock == "records":
+        return False
+    while not node.operation.results:
+        if not (node.operation.row_by_row or isinstance(node.operation, Materialize | ToTable)):
+            return False
+        node = plan.node(node.inputs[0])
+        if node.kind == "stream" and not node.operation.results:  # the answers of a foreign-key join are a stream
+            return False
+    return True
 
 
 def stage_of_store(plan: Plan, name: str) -> Stage | None:

@@ -209,7 +209,8 @@ class Site:
         store = self.table
         if store is None:
             return changed
-        accepted = store.put(changed, self.moving(changed))
+        moving, changed = self.moving(changed), store.timed(changed)
+        accepted = store.put(changed, moving)
         self.lose(Dropped.EXPIRED, changed, ~accepted, self.node.schema)
         latest = store.latest(changed) if self.latest else None
         before = store.before(changed) if self.old or old else None

@@ -19,7 +19,7 @@ from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes, processing, turns
 from vsc.runtime.operators.dead_letters import Letters, Losses, Lost, letters_of
 from vsc.runtime.operators.late_versions import count_late
-from vsc.runtime.operators.layout import hands_out, repeated
+from vsc.runtime.operators.layout import hands_out, repeated, shows_results
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.site import Site
@@ -175,7 +175,14 @@ class StageBatch:
         self.flows: dict[str, Flow] = {}
         stored = [n for n in self._nodes.values() if n.store is not None and stage.id]  # stage 0 keeps nothing
         self._tables = {
-            n.name: open_columns(kv, stage, n, spaces.of(n.schema), None if clock is None else clock.horizon(n.name))
+            n.name: open_columns(
+                kv,
+                stage,
+                n,
+                spaces.of(n.schema),
+                None if clock is None else clock.horizon(n.name),
+                shows_results(plan, n.name),
+            )
             for n in stored
         }
         self._steps: dict[str, Step] = {}

@@ -55,8 +55,9 @@ class Facts:
     Every partition sees all rows of a source's table that is `global_`.
 
     Table: its rows `can_expire` if they are those of its input. `row_by_row` if each row is computed from one row of
-    it. A table's own store, if it has one, knows the rows before changes; without one, they come from the inputs if it
-    is `row_by_row` or has `old_of_inputs`.
+    it; they are `results` if each is computed from several rows, at the latest of their times. A table's own store, if
+    it has one, knows the rows before changes; without one, they come from the inputs if it is `row_by_row` or has
+    `old_of_inputs`.
     """
 
     __slots__ = ()
@@ -73,6 +74,7 @@ class Facts:
     limits: tuple[str, ...] = ()
     global_ = False
     row_by_row = False
+    results = False
     can_expire = False
     old_of_inputs = False
 

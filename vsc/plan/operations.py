@@ -336,6 +336,7 @@ class TableTableJoin(Facts):
     """
 
     reads = ("table", "table")
+    results = True
     old_of_inputs = True
     of_both = ("items",)
     fits = value_of_items
@@ -388,6 +389,7 @@ class Answer(Facts):
 
     reads = ("stream", "table")
     moves = branches = True
+    results = True
     asks_latest = of_versioned
     keeps = "subscriptions"
     of_all_rows = True
@@ -501,6 +503,7 @@ class Aggregate(Facts):
     it closes (KIP-825).
     """
 
+    results = True
     reads_all = False
     fits = value_of_items
     limits = ("window.grace",)

@@ -1,14 +1,15 @@
 """A join of two streams at work on one batch.
 
 A record meets those records of the other side that are there and close enough in time, each once, in the order of
-(time, arrival). One without a partner, of a side that keeps them, comes out at once if it is too late for a partner;
-otherwise it waits until the clock has passed the last time of one, and the grace. A record can be found as long as one
-that is not late could meet it.
+(time, arrival). One without a partner, of a side that keeps them, waits until the clock has passed the last time of a
+partner, and the grace; it comes out at once if that has happened already. A record can be found as long as one that is
+not late could meet it.
 
 The clock of records, as that of Kafka Streams: what is due comes out in front of the results of the record that moves
-it, by (time, right before left, key); a record is found while it is not further behind the newest record of its own
-side than `StreamStreamJoin.span` (D21). By the clock of the input (D25) what is due comes out at its own moment, and
-what is found goes by that clock, so that no result depends on partitions.
+it, by (time, right before left, key); one that comes after the last time of a partner comes out at once, whatever the
+grace (D32); a record is found while it is not further behind the newest record of its own side than
+`StreamStreamJoin.span` (D21). By the clock of the input (D25) what is due comes out at its own moment, and what is
+found goes by that clock, so that no result depends on partitions.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Joining(Step):
 
     def __init__(self, site: Site, operation: StreamStreamJoin) -> None:
         self._site, self._operation = site, operation
+        self._patience = 0 if site.batch.clock is None else operation.grace  # D32
         self._state = Joined(site.kv, site.prefix, bucket_width(operation))
         self._layout = Layout(*site.inputs)
         self._results = Results(site, operation, self._layout)
@@ -57,7 +59,9 @@ class Joining(Step):
         limits, ends = self._limits(events, arrivals, timing)
         sides, read = load(state, operation, flows, arrivals, [self._held(side, timing) for side in _SIDES], newest)
         pairs = meeting(sides[0].rows, sides[1].rows, operation.before, operation.after, limits)
-        single = [alone(side, operation, pairs, timing) for side in sides if operation.keeping[side.number]]
+        single = [
+            alone(side, operation, self._patience, pairs, timing) for side in sides if operation.keeping[side.number]
+        ]
         self._note_late(sides, pairs, timing, limits)
         self._keep(sides, single, read, limits, ends, timing)
         return self._sent(sides, pairs, single, timing)
@@ -146,7 +150,7 @@ class Joining(Step):
             behind = timing.clock[arrival] - flow.time - ahead
             closed = behind > operation.grace
             hidden = np.maximum(flow.time - back, 0) <= limits[1 - side.number][arrival]
-            late = ~pairs.looked(side.number, side.rows) & ~hidden & ((behind > 0) if keeps else closed)
+            late = ~pairs.looked(side.number, side.rows) & ~hidden & (behind > self._patience if keeps else closed)
             schema = site.inputs[side.number]
             site.lose(Missed.OLDER_THAN_RETENTION, flow, hidden, schema)
             site.lose(Missed.LATE, flow, late, schema)

@@ -41,13 +41,14 @@ class Alone:
     met: Int64s
 
 
-def alone(side: Side, operation: StreamStreamJoin, pairs: Pairs, timing: Timing) -> Alone:
-    """Those of a side that keeps them."""
+def alone(side: Side, operation: StreamStreamJoin, patience: int, pairs: Pairs, timing: Timing) -> Alone:
+    """Those of a side that keeps them. `patience`: how far the clock may be past the last time of a partner when a
+    record comes that is to wait."""
     rows, held, flow = side.rows, side.held, side.flow
     ahead = operation.ahead[side.number]
     arrival, late = rows.arrival[rows.stored :], flow.time + ahead
     single = ~pairs.looked(side.number, rows)
-    at_once = single & (late < timing.clock[arrival])
+    at_once = single & (late + patience < timing.clock[arrival])
     begins = np.flatnonzero(single & ~at_once)
     partner, found = pairs.partners(side.number)
     first = np.full(len(rows.time), END_OF_TIME, dtype=np.int64)

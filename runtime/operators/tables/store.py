@@ -8,7 +8,7 @@ key and look-up operator, and written only by `commit`, when nothing can fail an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from vsc.plan.nodes import Aggregate, Node, Stage, Window
 from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Moments, arrivals
+from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.operators.tables.lookups import NO_RECORD, OLDER_THAN_RETENTION, TOMBSTONE, Reasons, TableRows
 from vsc.runtime.operators.tables.pool import Pool
@@ -41,6 +42,10 @@ class TableColumns:
         self._puts = np.zeros(0, dtype=np.int64)
         self._put: Flow | None = None
         self._read = np.zeros(0, dtype=np.bool_)
+
+    def timed(self, flow: Flow) -> Flow:
+        """The batch's changes at the times at which the table takes them."""
+        return flow
 
     def put(self, flow: Flow, moving: Int64s) -> Mask:
         """Takes all of the batch's changes at once; returns which are accepted. Called at most once.
@@ -125,10 +130,13 @@ class TableColumns:
         return rows.take(pa.array(np.arange(len(flow)), mask=~flow.present))
 
 
-def open_columns(kv: OrderedKV, stage: Stage, node: Node, space: KeySpace, horizon: int | None = None) -> TableColumns:
+def open_columns(
+    kv: OrderedKV, stage: Stage, node: Node, space: KeySpace, horizon: int | None = None, results: bool = False
+) -> TableColumns:
     """The store of `node`, which must have one; `space` holds the batch's keys of its types.
 
     `horizon`: the lowest clock by which it is still asked, with the clock of the input; None: its own stream time.
+    `results`: its rows are results (`layout.shows_results`).
     """
     store = node.store
     assert store is not None
@@ -138,7 +146,7 @@ def open_columns(kv: OrderedKV, stage: Stage, node: Node, space: KeySpace, horiz
         return UnversionedColumns(TimestampedStore(kv, prefix), codec, space, window)
     assert store.retention is not None
     table = VersionedStore(kv, prefix, store.retention, store.segment, store.grace, True, horizon)
-    return VersionedColumns(table, codec, space)
+    return VersionedColumns(table, codec, space, results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +160,16 @@ class _Known:
 
 
 class VersionedColumns(TableColumns):
-    """A versioned store (KIP-889) during one batch. It forgets by its retention alone."""
+    """A versioned store (KIP-889) during one batch. It forgets by its retention alone.
 
-    def __init__(self, store: VersionedStore, codec: RowCodec, space: KeySpace) -> None:
+    `results`: a change is its key's newest (D33), so the store takes it at the time of the newest version that it knows
+    of the key, if the change's own is earlier. Results are computed from newest rows, at the latest of their times; but
+    those of a row that is gone count no more.
+    """
+
+    def __init__(self, store: VersionedStore, codec: RowCodec, space: KeySpace, results: bool = False) -> None:
         super().__init__(codec, space)
-        self._store = store
+        self._store, self._results = store, results
         self._newest: list[tuple[Int64s, Int64s, pa.BinaryArray]] = []
         self._clock: Int64s = np.array([store.observed_stream_time], dtype=np.int64)
 
@@ -187,6 +200,17 @@ class VersionedColumns(TableColumns):
         """The clock before all changes, then at each."""
         return np.maximum.accumulate(np.append(self.stream_time, moving))
 
+    def timed(self, flow: Flow) -> Flow:
+        if not self._results or not len(flow):
+            return flow
+        known, times, _ = self._newest_of(flow)
+        count = len(self._space.keys)
+        newest = np.full(count, -1, dtype=np.int64)
+        newest[known] = times
+        segments = Segments(flow.key, count)
+        time, _ = segments.highest(flow.time[segments.order], newest)
+        return replace(flow, time=time[segments.unsorted()])
+
     def put(self, flow: Flow, moving: Int64s) -> Mask:
         self._clock = self._running(moving)
         return super().put(flow, moving)
@@ -200,6 +224,8 @@ class VersionedColumns(TableColumns):
         return Old(present, time, known.pool.take(np.where(present, at, -1)))
 
     def latest(self, flow: Flow) -> Mask | None:
+        if self._results:
+            return None
         came, puts = self._came()
         timeline = self._known(*self._newest_of(flow), puts).timeline
         known, newest = timeline.newest_time(flow.key, came - 1)
@@ -217,6 +243,7 @@ class VersionedColumns(TableColumns):
         rows = zip(flow.key.tolist(), flow.time.tolist(), flow.present.tolist(), moving.tolist(), strict=True)
         for row, (one, at, there, moved) in enumerate(rows):
             since, live = newest.get(one, (-1, False))
+            at = max(at, since) if self._results else at
             if not there and not live:
                 matters[row] = False
             elif at >= max(max(clock, moved) - grace, self._store.floor):

@@ -10,6 +10,7 @@ from tests.oracle.records.expressions import Row
 from tests.oracle.records.suppress import Held, Size
 from tests.oracle.records.tables import Content, TableStore, open_table
 from vsc.plan.nodes import Filter, Map, Node, Plan, Schema, Stage, Suppress
+from vsc.runtime.operators.layout import shows_results
 
 __all__ = ["Built", "Consumer", "Parts", "Waiting", "ports"]
 
@@ -50,7 +51,9 @@ class Parts:
         self.plan, self.stage, self.context, self.size = plan, stage, context, size
         self.nodes = {n.name: n for n in plan.nodes}
         own = [self.nodes[name] for name in stage.nodes]
-        self.tables: dict[str, TableStore] = {n.name: open_table(n, context) for n in own if n.store is not None}
+        self.tables: dict[str, TableStore] = {
+            n.name: open_table(n, context, shows_results(plan, n.name)) for n in own if n.store is not None
+        }
         self.waiting: dict[str, Waiting] = {}
         self.suppressed: dict[str, dict[Row, Held]] = {n.name: {} for n in own if isinstance(n.operation, Suppress)}
         self.beside: dict[str, Callable[[], Content]] = {}

@@ -14,11 +14,11 @@ __all__ = ["TablePut"]
 class TablePut:
     """The store of one node, as an operator. A refused write is counted and nothing is sent on."""
 
-    __slots__ = ("_context", "_forward", "_name", "_put", "newest")
+    __slots__ = ("_context", "_forward", "_name", "_put", "_timed", "newest")
 
     def __init__(self, name: str, store: TableStore, context: Context, forward: ChangeConsumer) -> None:
         self._name = name
-        self._put = store.put
+        self._put, self._timed = store.put, store.timed
         self._context = context
         self._forward = forward
         self.newest = store.newest
@@ -29,6 +29,7 @@ class TablePut:
 
     def process(self, key: Row, new: Row | None, old: Before | None, time: int, silent: bool = False) -> None:
         """Writes `new`; `old` is what goes on as the change's old row. `silent`: nothing goes on."""
+        time = self._timed(key, time)
         outcome = self._put(key, new, time)
         if outcome == "expired":
             self._context.dropped(self._name, Dropped.EXPIRED)

@@ -2,8 +2,8 @@
 
 A record first moves the clock. By Kafka's clock, what is closed then comes out; by that of the input it has come out
 before, at its own moment. Then the record meets its partners, each of which waits no more; without one it comes out, if
-its side keeps such records: at once where the last time of a partner has passed, otherwise later. Last it becomes a row
-of its side.
+its side keeps such records: at once where the last time of a partner has passed (by the clock of the input: by more
+than the grace, D32), otherwise later. Last it becomes a row of its side.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class StreamStreamJoin:
     ) -> None:
         self._node, self._name = node.name, node.owner
         self._before, self._after, self._grace = operation.before, operation.after, operation.grace
+        self._patience = self._grace if context.by_input else 0
         self._keeps = {"inner": (), "left": (LEFT,), "outer": (LEFT, RIGHT)}[operation.mode]
         self._widths = [len(schema.value) for schema in schemas]
         self._order = rows_in_order([c.type for c in schemas[LEFT].key])
@@ -85,7 +86,7 @@ class StreamStreamJoin:
             self._waiting = [w for w in self._waiting if (w.side, w.key, w.time) != (one.side, one.key, one.time)]
             self._send(*((record, one) if side == LEFT else (one, record)))
         if not partners and side in self._keeps:
-            if self._last(record) < self._time:
+            if self._last(record) + self._patience < self._time:
                 self._alone(record)
             else:
                 self._waiting.append(record)
@@ -125,7 +126,7 @@ class StreamStreamJoin:
             metrics.peak(self._name, GRACE_NEEDED, late)
         if earliest <= hidden:
             metrics.count(self._name, Group.MISSED_LOOKUPS, Missed.OLDER_THAN_RETENTION)
-        elif not joined and late > (0 if record.side in self._keeps else self._grace):
+        elif not joined and late > (self._patience if record.side in self._keeps else self._grace):
             metrics.count(self._name, Group.MISSED_LOOKUPS, Missed.LATE)
 
     def _alone(self, record: _Record) -> None:

@@ -41,6 +41,9 @@ class TableStore(Protocol):
     def put(self, key: Row, row: Row | None, time: int) -> Outcome:
         """Writes a row, or a tombstone."""
 
+    def timed(self, key: Row, time: int) -> int:
+        """The time at which it takes a change of `time`."""
+
     def newest(self, key: Row) -> Before | None:
         """The row that is the key's newest; None without one."""
 
@@ -56,9 +59,9 @@ class _VersionedTable:
 
     versioned = True
 
-    def __init__(self, node: Node, context: Context) -> None:
+    def __init__(self, node: Node, context: Context, results: bool) -> None:
         assert node.store is not None and node.store.retention is not None
-        self._node, self._context = node.name, context
+        self._node, self._context, self._results = node.name, context, results
         retention, grace = node.store.retention, node.store.grace
         self._model: Model[Row, Row] = Model(retention, retention if grace is None else grace)
         self._order = rows_in_order([c.type for c in node.schema.key])
@@ -76,6 +79,9 @@ class _VersionedTable:
         for watch in self.watching if outcome != "expired" else ():
             watch(time)
         return outcome
+
+    def timed(self, key: Row, time: int) -> int:
+        return max(time, *self._model.rows[key]) if self._results and key in self._model.rows else time  # D33
 
     def newest(self, key: Row) -> Before | None:
         found = self._model.lookup(key, None)
@@ -102,7 +108,7 @@ class _UnversionedTable:
     stream_time = -1
     watching: Sequence[Callable[[int], None]] = ()
 
-    def __init__(self, node: Node, context: Context) -> None:
+    def __init__(self, node: Node, context: Context, results: bool) -> None:
         self._window = node.operation.window if isinstance(node.operation, Aggregate) else None
         self._context = context
         self._rows: dict[Row, tuple[Row, int]] = {}
@@ -114,6 +120,9 @@ class _UnversionedTable:
         else:
             self._rows[key] = row, time
         return "latest"
+
+    def timed(self, key: Row, time: int) -> int:
+        return time
 
     def newest(self, key: Row) -> Before | None:
         found = self._rows.get(key)
@@ -137,7 +146,7 @@ class _UnversionedTable:
         return None, 0, [(key, *self._rows[key], None) for key in sorted(self._rows, key=self._order)]
 
 
-def open_table(node: Node, context: Context) -> TableStore:
-    """A store for `node`, which must have one."""
+def open_table(node: Node, context: Context, results: bool) -> TableStore:
+    """A store for `node`, which must have one. `results`: its rows are those of a join of tables or of an aggregate."""
     assert node.store is not None
-    return (_UnversionedTable if node.store.kind == "unversioned" else _VersionedTable)(node, context)
+    return (_UnversionedTable if node.store.kind == "unversioned" else _VersionedTable)(node, context, results)

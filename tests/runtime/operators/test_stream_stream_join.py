@@ -6,6 +6,9 @@ What Kafka Streams does is in `tests/conformance`; random topologies are in `tes
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter
+from itertools import product
 from typing import Any
 
 import pytest
@@ -93,12 +96,73 @@ def test_a_partner_in_the_grace_is_in_time_and_a_later_one_is_a_second_result(cl
     assert play(text, [*first, ("b", "z", 0, 109), ("b", "x", 2, 104)]) == [("x", 1, None, 100), ("x", 1, 2, 104)]
 
 
-def test_one_too_late_to_wait_comes_out_at_once_and_is_counted_with_the_grace_it_needed() -> None:
-    with TopologyTestDriver(join("outer ", "within 5 ms grace 3 ms")) as driver:
+@pytest.mark.parametrize(
+    ("clock", "alone", "counts"),
+    [(RECORDS, [("y", 94), ("y", 86), ("y", 81)], {"late": 1, "older_than_retention": 2}),
+     ("", [("y", 86), ("y", 81)], {"older_than_retention": 2})],
+    ids=["records", "input"],
+)  # fmt: skip
+def test_one_too_late_to_wait_comes_out_at_once_and_is_counted_with_the_grace_it_needed(
+    clock: str, alone: list[Any], counts: dict[str, int]
+) -> None:
+    with TopologyTestDriver(clock + join("outer ", "within 5 ms grace 3 ms")) as driver:
         pipe(driver, [("a", "x", 1, 100), ("b", "y", 2, 94), ("b", "y", 3, 86), ("b", "y", 4, 81)])
-        assert [(r.key["k"], r.timestamp) for r in driver.read("j")] == [("y", 94), ("y", 86), ("y", 81)]
-        assert missed(driver) == {"j": {"late": 1, "older_than_retention": 2}}
+        assert [(r.key["k"], r.timestamp) for r in driver.read("j")] == alone
+        assert missed(driver) == {"j": counts}
         assert driver.metrics()["grace_needed"] == {"j": 14}
+
+
+def test_late_within_the_grace_it_waits_until_the_clock_passes_and_no_longer() -> None:
+    text = join("left ", "within (before = 2 ms, after = 5 ms) grace 4 ms")
+    late: list[Row] = [("b", "z", 0, 109), ("a", "x", 1, 100)]  # its last partner could be of 105, and come until 109
+    assert play(text, [*late, ("b", "x", 2, 98)]) == [("x", 1, 2, 100)]
+    assert play(text, [*late, ("b", "z", 0, 109)]) == []
+    assert play(text, [*late, ("b", "z", 0, 110)]) == [("x", 1, None, 100)]
+    assert play(text, [("b", "z", 0, 110), ("a", "x", 1, 100)]) == [("x", 1, None, 100)]
+
+
+def _random_rows(chance: random.Random, grace: int) -> list[Row]:
+    """Rows out of order by at most the grace."""
+    rows: list[Row] = []
+    now = 0
+    for number in range(chance.randint(10, 60)):
+        now += chance.choice((0, 0, 1, 3, 8))
+        at = max(0, now - chance.choice((0, 0, 0, 1, grace)))
+        rows.append((chance.choice("ab"), chance.choice("pqr"), number, at))
+    return rows
+
+
+def _by_brute_force(mode: str, before: int, after: int, rows: list[Row]) -> Counter[tuple[Any, ...]]:
+    sides = {side: [row[1:] for row in rows if row[0] == side] for side in "ab"}
+    pairs = [(one, other) for one, other in product(sides["a"], sides["b"])
+             if one[0] == other[0] and -before <= other[2] - one[2] <= after]  # fmt: skip
+    found = Counter((k, v, other[1], max(at, other[2])) for (k, v, at), other in pairs)
+    if mode:
+        met = {one for one, _ in pairs}
+        found.update((k, v, None, at) for k, v, at in sides["a"] if (k, v, at) not in met)
+    if mode == "outer ":
+        met = {other for _, other in pairs}
+        found.update((k, None, w, at) for k, w, at in sides["b"] if (k, w, at) not in met)
+    return found
+
+
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 20))])
+def test_rows_out_of_order_by_at_most_the_grace_give_what_all_pairs_give(seed: int) -> None:
+    chance = random.Random(seed)
+    mode, grace = chance.choice(("", "left ", "outer ")), chance.choice((3, 10, 40))
+    before, after = chance.choice((0, 5, 20)), chance.choice((0, 7, 20))
+    rows = _random_rows(chance, grace)
+    text = join(mode, f"within (before = {before} ms, after = {after} ms) grace {grace} ms")
+    found: list[Counter[tuple[Any, ...]]] = []
+    for partitions in (1, 3):
+        with TopologyTestDriver(text, partitions=partitions) as driver:
+            for row in rows:
+                pipe(driver, [row])
+                if chance.random() < 0.05:
+                    driver.restart()
+            driver.drain()
+            found.append(Counter((r.key["k"], *(r.value or {}).values(), r.timestamp) for r in driver.read("j")))
+    assert found == [_by_brute_force(mode, before, after, rows)] * 2
 
 
 def test_a_join_with_itself_meets_itself_once_and_others_both_ways() -> None:
@@ -147,7 +211,7 @@ def test_a_result_that_fails_takes_the_record_to_which_it_happens(mode: str) -> 
 
 
 def test_missed_records_are_kept_with_their_reason() -> None:
-    text = join("outer ", "within 5 ms grace 3 ms") + "sink missed of j to memory ();"
+    text = RECORDS + join("outer ", "within 5 ms grace 3 ms") + "sink missed of j to memory ();"
     with TopologyTestDriver(text) as driver:
         pipe(driver, [("a", "x", 1, 100), ("b", "y", 2, 94), ("b", "z", 3, 109)])
         found = [(r.value or {}) for r in driver.read("missed of j")]
