@@ -433,15 +433,17 @@ class Map(Facts):
 
 @record
 class Explode(Facts):
-    """``explode S by EXPR as NAME``, or ``as (POSITION, NAME)``."""
+    """``explode S by EXPR as NAME``, or ``as (POSITION, NAME)``; ``explode T by EXPR as (POSITION, NAME)
+    [MATERIALIZE]``."""
 
     word = "explode"
-    reads = makes = "stream"
+    keeps_windows = True
 
     input: Input
     expr: Expression
     position: Name | None
     alias: Name
+    materialize: MaterializeClause | None
     span: Span
 
     @property

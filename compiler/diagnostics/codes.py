@@ -207,6 +207,7 @@ _WARNINGS = {
     "VSC343": "a sink that writes to its own source",
     "VSC344": "a record in too many windows",
     "VSC345": "a key that is null where a left join found nothing",
+    "VSC346": "changes of a table that are lost in a stream",
     "VSC401": "a history without a time",
     "VSC404": "a grace that is shorter than records are held back",
     "VSC405": "a bound that makes results depend on the number of partitions",

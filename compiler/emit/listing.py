@@ -13,6 +13,7 @@ from vsc.plan import (
     Connector,
     DeadLetters,
     Explode,
+    ExplodeChanges,
     Filter,
     GroupChanges,
     Item,
@@ -151,6 +152,8 @@ def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
             yield "select", _items(items)
         case GroupChanges(group=group):
             yield "changes", f"of {inputs[0]} by {_items(group)}"
+        case ExplodeChanges(item=Item(text=text)) as operation:
+            yield "changes", f"of {inputs[0]} by {_one_line(text)} as {exploded(operation)}"
         case other:
             yield other.op, f"{', '.join(inputs)} {', '.join(_members(other))}"
 

@@ -14,6 +14,7 @@ from vsc.plan import (
     DeadLetters,
     Distinct,
     Explode,
+    ExplodeChanges,
     Filter,
     Item,
     Node,
@@ -29,6 +30,7 @@ from vsc.plan import (
     Subscribe,
     Suppress,
     TableTableJoin,
+    ToTable,
 )
 from vsc.plan.words import duration, exploded, window, within
 
@@ -97,6 +99,9 @@ def _operation(node: Node, kind: str, parts: Sequence[Node]) -> Iterator[str]:
         case [TableTableJoin(mode=mode)]:
             yield f"{mode} join ({kind})"
             yield _with(node.inputs[1], ())
+        case [ExplodeChanges() as operation, ToTable()]:
+            yield f"explode ({kind})"
+            yield f"by {operation.item.text} as {exploded(operation)}"
         case [DeadLetters()]:
             yield "dead letters"
         case [*_, operation]:

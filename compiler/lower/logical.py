@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
+from vsc.compiler.lower.exploded import exploded
 from vsc.compiler.lower.foreign import foreign_key_join
 from vsc.compiler.lower.groups import aggregate
 from vsc.compiler.lower.travel import columns_read, rekeyed
@@ -120,6 +121,10 @@ def _lowered(checked: CheckedTopology, name: str, ranks: dict[str, int]) -> Iter
             inputs = (read,)
         case syntax.Suppress():
             operation = checked.suppressed[name]
+        case syntax.Explode(input=read) if checked.kinds[read.name.text] == "table":
+            changes = exploded(checked, name, read.name.text)
+            yield changes
+            operation, inputs = ToTable(None), (changes.name,)
         case _:
             assert shape.operation is not None
             operation = shape.operation

@@ -311,14 +311,16 @@ class StatementBuilder(ExpressionBuilder):
         return syntax.Map(input, items, timestamp, clause, span)
 
     def _on_explode(
-        self, span: Span, input: syntax.Input, expression: syntax.Expression, alias: syntax.Name
-    ) -> syntax.Explode:
-        return syntax.Explode(input, expression, None, alias, span)
+        self, span: Span, input: syntax.Input, expression: syntax.Expression, alias: syntax.Name,
+        clause: syntax.MaterializeClause | None,
+    ) -> syntax.Explode:  # fmt: skip
+        return syntax.Explode(input, expression, None, alias, clause, span)
 
     def _on_explode_positions(
-        self, span: Span, input: syntax.Input, expression: syntax.Expression, position: syntax.Name, alias: syntax.Name
-    ) -> syntax.Explode:
-        return syntax.Explode(input, expression, position, alias, span)
+        self, span: Span, input: syntax.Input, expression: syntax.Expression, position: syntax.Name,
+        alias: syntax.Name, clause: syntax.MaterializeClause | None,
+    ) -> syntax.Explode:  # fmt: skip
+        return syntax.Explode(input, expression, position, alias, clause, span)
 
     def _on_rekey(self, span: Span, input: syntax.Input, keys: tuple[syntax.KeyItem, ...]) -> syntax.Rekey:
         return syntax.Rekey(input, keys, span)

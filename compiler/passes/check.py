@@ -23,6 +23,7 @@ from vsc.compiler.passes.nulls import check_nulls
 from vsc.compiler.passes.patterns import check_patterns
 from vsc.compiler.passes.places import check_places
 from vsc.compiler.passes.record_times import check_record_times
+from vsc.compiler.passes.removals import check_removals
 from vsc.compiler.passes.reserved import check_reserved
 from vsc.compiler.passes.retention import check_retention
 from vsc.compiler.passes.schemas import check_schemas
@@ -108,6 +109,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_places(topology, connectors),
         *check_nulls(topology, order, shapes),
         *check_upserts(topology, order, kinds, shapes),
+        *check_removals(topology, order, kinds, stores, statuses, connectors),
         *check_reserved(topology),
         *check_zones(topology, shapes, connectors.sources),
         *check_usage(topology, order),

@@ -1,4 +1,7 @@
-"""`explode`: its array, or the entries of its map, and the columns of an element and of its position."""
+"""`explode`: its array, or the entries of its map, and the columns of an element and of its position.
+
+Of a table, the position is a key column: behind those of the table, and before the bounds of its window.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,20 @@ def explode_shape(known: Known, operation: syntax.Explode, schema: Schema, scope
             message = f"this would change the key column `{name.text}`"
             return None, [Finding("VSC208", name.span, message, (), "choose another name after `as`")]
         value[name.text] = INT if name is operation.position else array.type.element
-    found = tuple(Column(name, type) for name, type in value.items())
-    findings = beside((*schema.key, *found), [(name.text, name.span) for name in operation.names])
+    key = schema.key
+    if operation.position is not None and not known.is_stream(operation.input):
+        key = _with_position(key, Column(operation.position.text, value.pop(operation.position.text)), known, operation)
+    found = Schema(key, tuple(Column(name, type) for name, type in value.items()))
+    findings = beside((*found.key, *found.value), [(name.text, name.span) for name in operation.names])
     item = Item(operation.alias.text, array, known.source.slice(operation.expr.span))
     position = None if operation.position is None else operation.position.text
-    return Shape(Schema(schema.key, found), Explode(item, position)), findings
+    return Shape(found, Explode(item, position)), findings
+
+
+def _with_position(
+    key: tuple[Column, ...], position: Column, known: Known, operation: syntax.Explode
+) -> tuple[Column, ...]:
+    """A table's key with the position of an element."""
+    bounds = known.bounds(operation.input)
+    own = tuple(column for column in key if column.name not in bounds)
+    return (*own, position, *key[len(own) :])

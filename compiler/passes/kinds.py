@@ -63,7 +63,7 @@ def join_form(kinds: Kinds, join: syntax.Join) -> JoinForm | None:
 
 def _made(kinds: Kinds, operation: syntax.Operation) -> Kind | None:
     match operation:
-        case syntax.Filter(input=read) | syntax.Map(input=read):
+        case syntax.Filter(input=read) | syntax.Map(input=read) | syntax.Explode(input=read):
             return kinds.get(read.name.text)
         case syntax.Join():
             form = join_form(kinds, operation)
@@ -75,7 +75,7 @@ def _made(kinds: Kinds, operation: syntax.Operation) -> Kind | None:
 def _mismatch(topology: Topology, declaration: syntax.DerivedDecl, made: Kind) -> Finding:
     operation = declaration.operation
     labels: tuple[Label, ...] = ()
-    if isinstance(operation, syntax.Filter | syntax.Map | syntax.Join):
+    if isinstance(operation, syntax.Filter | syntax.Map | syntax.Explode | syntax.Join):
         deciding = operation.left if isinstance(operation, syntax.Join) else operation.input
         labels = (_declared(topology, deciding, made),)
     what = f"`{operation.word}`" if "_" in operation.word else f"this `{operation.word}`"
@@ -98,7 +98,17 @@ def _wrong_inputs(topology: Topology, kinds: Kinds, operation: syntax.Operation)
             found.append(_global(topology, read.name))
         elif kind is not None and wanted is not None and kind != wanted:
             found.append(_wrong_kind(topology, read, operation.word, wanted, kind))
+        elif kind == "table" and isinstance(operation, syntax.Explode) and operation.position is None:
+            found.append(_no_position(topology, read, operation.alias))
     return found
+
+
+def _no_position(topology: Topology, read: syntax.Input, element: syntax.Name) -> Finding:
+    message = f"`explode` of the table `{read.name.text}` needs the position of an element: it is part of its key"
+    return Finding(
+        "VSC107", element.span, message, (_declared(topology, read, "table"),),
+        f"write {code(f'as (position, {named(element.text)})')}: what goes from an array is removed from the result",
+    )  # fmt: skip
 
 
 def _wrong_kind(topology: Topology, read: syntax.Input, word: str, wanted: Kind, kind: Kind) -> Finding:
@@ -169,7 +179,11 @@ def _declared(topology: Topology, read: syntax.Input, kind: Kind) -> Label:
 
 def _misplaced_clauses(kinds: Kinds, operation: syntax.Operation) -> list[Finding]:
     match operation:
-        case syntax.Filter(input=read, materialize=clause) | syntax.Map(input=read, materialize=clause):
+        case (
+            syntax.Filter(input=read, materialize=clause)
+            | syntax.Map(input=read, materialize=clause)
+            | syntax.Explode(input=read, materialize=clause)
+        ):
             stream, time = kinds.get(read.name.text) == "stream", getattr(operation, "timestamp", None)
             if clause is not None and stream:
                 return [_no_store(clause)]

@@ -127,6 +127,8 @@ class _Lateness:
         if isinstance(operation, syntax.Aggregate):
             read = operation.input.name.text
             return self.kinds[read] == "table" or not is_key(shape.group, self.shapes[read].schema)
+        if isinstance(operation, syntax.Explode):
+            return self.kinds[operation.input.name.text] == "table"
         is_foreign = isinstance(operation, syntax.Join) and join_form(self.kinds, operation) == "table-table"
         return shape.rekeyed is not None or (is_foreign and bool(shape.on))
 

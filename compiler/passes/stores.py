@@ -1,11 +1,11 @@
 """Which nodes have a store, and what their clauses ask for.
 
-A store is requested by a clause, or implied. A join, a `suppress` and an aggregate of a table read their table from the
-nearest store upstream; if there is none, the node where the table begins gets one. So does a join of two tables that
-change with one record (a table joined with itself), if the rows before its changes are needed: when one side changes,
-the other may have changed already, so they cannot be computed from the sides (D27). So does a `suppress` behind which
-`event_time()` is read, if the rows before are needed: it holds them without their times. An aggregate and a global
-table always have a store.
+A store is requested by a clause, or implied. A join, a `suppress`, an aggregate and an `explode` of a table read it
+from the nearest store upstream; if there is none, the node where the table begins gets one. So does a join of two
+tables that change with one record (a table joined with itself), if the rows before its changes are needed: when one
+side changes, the other may have changed already, so they cannot be computed from the sides (D27). So does a `suppress`
+behind which `event_time()` is read, if the rows before are needed: it holds them without their times. An aggregate and
+a global table always have a store.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _looked_into(operation: syntax.Operation, kinds: Kinds) -> tuple[syntax.Inpu
             return (left, right) if form == "table-table" else (right,)
         case syntax.Suppress(input=read):
             return (read,)
-        case syntax.Aggregate(input=read) if kinds.get(read.name.text) == "table":
+        case syntax.Aggregate(input=read) | syntax.Explode(input=read) if kinds.get(read.name.text) == "table":
             return (read,)
         case _:
             return ()
@@ -262,7 +262,7 @@ def _moves(operation: syntax.Operation, kinds: Kinds) -> bool:
     match operation:
         case syntax.Join(on=on):
             return bool(on)
-        case syntax.Aggregate(input=read):
+        case syntax.Aggregate(input=read) | syntax.Explode(input=read):
             return kinds.get(read.name.text) == "table"
     return isinstance(operation, syntax.Rekey)
 

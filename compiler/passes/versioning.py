@@ -85,6 +85,8 @@ def _status(
             return _by_clause(name, stores, "it is the result of a join without `materialize versioned`")
         case syntax.Aggregate():
             return _by_clause(name, stores, "it is the result of an aggregate without `materialize versioned`")
+        case syntax.Explode():
+            return _by_clause(name, stores, "it is the result of `explode` without `materialize versioned`")
         case _:
             return _by_clause(name, stores, "it has no `materialize` clause")
 
@@ -200,8 +202,8 @@ def _doubtful(
     clause = stores.clauses.get(name)
     versioned = clause is not None and clause.versioned
     tables = isinstance(operation, syntax.Join) and join_form(kinds, operation) == "table-table"
-    if clause is not None and versioned and (tables or isinstance(operation, syntax.Aggregate)):
-        what = "a join" if tables else "an aggregate"
+    if clause is not None and versioned and (tables or isinstance(operation, syntax.Aggregate | syntax.Explode)):
+        what = "a join" if tables else "`explode`" if isinstance(operation, syntax.Explode) else "an aggregate"
         yield Finding(
             "VSC311", clause.span,
             f"the versions of `{name}` are results of {what}, not history: older ones can be wrong", (),

@@ -109,6 +109,7 @@ class Growing:
             number = expression(self.rng, scope, "bigint", 0)
             few = {
                 "bigint": f"({number} % 3)",
+                "int": f"cast({number} % 3 as int)",
                 "string": f"coalesce(nullif(cast({number} % 3 as string), '0'), 'a')",
                 "timestamp": f"timestamp_millis(abs({number} % 4) * 5)",
                 "decimal(9,2)": f"cast(({number} % 3) as decimal(9,2))",

@@ -45,10 +45,16 @@ def lasting(plan: Plan) -> set[str]:
         if isinstance(node.operation, Source):
             sure = node.kind == "table"
         else:
-            sure = all(read in found for read in node.inputs) and _lasts(node)
+            sure = all(read in found for read in node.inputs) and (_lasts(node) or _is_exploded(plan, node))
         if sure and (node.store is None or node.store.expire is None):
             found.add(node.name)
     return found
+
+
+def _is_exploded(plan: Plan, node: Node) -> bool:
+    """Whether it is the `explode` of a table, whose changes take back what is gone."""
+    unversioned = node.status is None or not node.status.versioned
+    return unversioned and any(plan.node(name).operation.op == "explode_changes" for name in node.inputs)
 
 
 def _lasts(node: Node) -> bool:

@@ -43,8 +43,9 @@ class _Operations(Growing):
     def operations(self) -> Sequence[Callable[[], None]]:
         """What can be done next, the more interesting of it more often."""
         return (
-            self.filter, self.map, self.rekey, self.merge, self.explode, self.distinct, self.to_stream, self.to_table,
-            self.materialize, self.join_table, self.join_table, self.join_table, self.join_global,
+            self.filter, self.map, self.rekey, self.merge, self.explode, self.explode_table, self.distinct,
+            self.to_stream, self.to_table, self.materialize, self.join_table, self.join_table, self.join_table,
+            self.join_global,
             self.join_by_key, self.join_by_key, self.join_by_foreign_key, self.join_by_foreign_key,
             self.aggregate_stream, self.aggregate_stream, self.aggregate_stream, self.aggregate_table,
             self.suppress, self.suppress,
@@ -99,7 +100,7 @@ class _Operations(Growing):
         else:
             items, key, value = self._items(scope_of(node), node.key)
         clause, history = self._own_clause(node)
-        if node.kind == "stream" and self.rng.random() < 0.2:
+        if node.kind == "stream" and self.rng.random() < 0.3:
             number = expression(self.rng, scope_of(node), "bigint")
             times = ("event_time() - 3 ms", "date_trunc('second', event_time())", f"abs({number})", number)
             clause = f" timestamp {self.rng.choice(times)}"
@@ -139,6 +140,22 @@ class _Operations(Growing):
             position = () if "nth" in dict(node.key + node.value) else (("nth", "int"),)
             names, value = f"(nth, {name})" if position else name, (*value, *position, (name, "string"))
         self._add(node, "stream", f"explode {node.name} by {array} as {names}", node.key, value)
+
+    def explode_table(self) -> None:
+        """A row for each element of an array in a table; the array stays, or the elements take its column."""
+        if (node := self._pick("table")) is None:
+            return
+        array = expression(self.rng, scope_of(node, event_time=self.rng.random() < 0.2), "array<string>")
+        own = tuple(column for column in node.key if column not in BOUNDS)
+        position = next(n for n in ("nth", "n", "row", "place", "spot") if n not in dict(node.key))
+        names = [n for n in (*VALUE_NAMES["array<string>"], *VALUE_NAMES["string"]) if n not in dict(node.key)]
+        name = self.rng.choice(names or ["element"])
+        value = tuple((n, "string") if n == name else (n, t) for n, t in node.value if n != position)
+        value = value if name in dict(value) else (*value, (name, "string"))
+        clause, history = self._clause(versioned=node.window is None)
+        statement = f"explode {node.name} by {array} as ({position}, {name}) {clause}"
+        self._add(node, "table", statement, (*own, (position, "int"), *node.key[len(own):]), value,
+                  window=node.window, history=history)  # fmt: skip
 
     def to_stream(self) -> None:
         """The changes of a table."""

@@ -138,13 +138,20 @@ class _Lineages:
         return Lineage(term("merge", rows), time, key, {**_named(node, key), **columns}, fresh)
 
     def _explode(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
-        (of,) = inputs
-        rows = self._terms.of("explode", of.rows, self._item(operation.item, of.scope))
+        rows, within = self._elements(operation, inputs[0], ())
+        return self._passed(node, within, rows)
+
+    def _explode_changes(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        rows, within = self._elements(operation, inputs[0], (operation.versioned,))
+        return self._passed(node, within, rows, tuple(within.columns[column.name] for column in node.schema.key))
+
+    def _elements(self, operation: Any, of: Lineage, more: tuple[Any, ...]) -> tuple[int, Lineage]:
+        """Which elements of arrays there are, and the records with them and their positions."""
+        rows = self._terms.of("explode", *more, of.rows, self._item(operation.item, of.scope))
         new = {operation.item.name: self._terms.of("element", rows)}
         if operation.position is not None:
             new[operation.position] = self._terms.of("position", rows)
-        within = Lineage(of.rows, of.time, of.key, {**of.columns, **new}, of.fresh - set(new))
-        return self._passed(node, within, rows)
+        return rows, Lineage(of.rows, of.time, of.key, {**of.columns, **new}, of.fresh - set(new))
 
     def _stream_table_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
         left, right = inputs
@@ -268,6 +275,7 @@ _RULES: dict[str, Any] = {
     "distinct": _Lineages._distinct,
     "merge": _Lineages._merge,
     "explode": _Lineages._explode,
+    "explode_changes": _Lineages._explode_changes,
     "stream_table_join": _Lineages._stream_table_join,
     "stream_stream_join": _Lineages._stream_stream_join,
     "stream_global_join": _Lineages._stream_global_join,

@@ -147,7 +147,10 @@ class _Nodes:
         new = {operation.item.name: element}
         if operation.position is not None:
             new[operation.position] = element
-        return _Records(_named(node, self._key(node, of), {**of.columns, **new}), of.time, rows)
+        columns = {**of.columns, **new}
+        # of a table, the position is a key column
+        key = [columns[column.name] for column in node.schema.key] if operation.op != "explode" else self._key(node, of)
+        return _Records(_named(node, key, columns), of.time, rows)
 
     def _stream_table_join(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         by_time = operation.as_of or operation.strictly_before or operation.max_age is not None
@@ -283,6 +286,7 @@ _RULES: dict[str, _Rule] = {
     "distinct": _Nodes._distinct,
     "merge": _Nodes._merge,
     "explode": _Nodes._explode,
+    "explode_changes": _Nodes._explode,
     "stream_table_join": _Nodes._stream_table_join,
     "stream_stream_join": _Nodes._stream_stream_join,
     "stream_global_join": _Nodes._stream_global_join,

@@ -12,9 +12,10 @@ from vsc.plan.record import record
 from vsc.plan.types import STRING, TIMESTAMP, DataType
 
 __all__ = [
-    "DEAD_LETTER", "Aggregate", "AggregateCall", "Answer", "DeadLetters", "Distinct", "Explode", "Filter",
-    "GroupChanges", "Map", "Materialize", "Merge", "Operation", "Rekey", "Source", "StreamGlobalJoin",
-    "StreamStreamJoin", "StreamTableJoin", "Subscribe", "Suppress", "TableTableJoin", "ToStream", "ToTable", "Window",
+    "DEAD_LETTER", "Aggregate", "AggregateCall", "Answer", "DeadLetters", "Distinct", "Explode",
+    "ExplodeChanges", "Filter", "GroupChanges", "Map", "Materialize", "Merge", "Operation", "Rekey", "Source",
+    "StreamGlobalJoin", "StreamStreamJoin", "StreamTableJoin", "Subscribe", "Suppress", "TableTableJoin", "ToStream",
+    "ToTable", "Window",
 ]  # fmt: skip
 
 
@@ -299,6 +300,28 @@ class Explode(Facts):
     item: Item
     position: str | None = None
     op: Choice["explode"] = "explode"
+
+
+@record
+class ExplodeChanges(Facts):
+    """First step of an `explode` of a table: the changes of each element, under the table's key and its position.
+
+    Added by the lowering as ``EXPLODE#changes``, a stream. A change of the table gives a record for each element of the
+    array of `item` that differs from the one at its place before, and one without a value for each that is gone. The
+    node's key has the column `position`, the element's place in the array from 0 on; its value is as that of `Explode`.
+    `versioned`: the table's status. The `explode`'s own node is a `ToTable` that reads this one.
+    """
+
+    reads = ("table",)
+    moves = branches = True
+    of_first = ("item",)
+    asks_old = always
+    asks_latest = of_versioned
+
+    item: Item
+    position: str
+    versioned: bool
+    op: Choice["explode_changes"] = "explode_changes"
 
 
 @record
@@ -653,6 +676,6 @@ class DeadLetters(Facts):
 
 Operation = (
     DeadLetters | Distinct | Source | Filter | Map | Rekey | ToTable | Materialize | StreamTableJoin | ToStream | Merge
-    | Explode | StreamStreamJoin | StreamGlobalJoin | TableTableJoin | Subscribe | Answer | GroupChanges | Aggregate
-    | Suppress
+    | Explode | ExplodeChanges | StreamStreamJoin | StreamGlobalJoin | TableTableJoin | Subscribe | Answer
+    | GroupChanges | Aggregate | Suppress
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from vsc.plan import Explode, StreamStreamJoin, Window
+from vsc.plan import Explode, ExplodeChanges, StreamStreamJoin, Window
 
 __all__ = [
     "MONDAY", "WEEK", "article", "bytes_text", "counted", "cut", "duration", "exploded", "rounded_duration",
@@ -93,7 +93,7 @@ def _is_weekly(found: Window) -> bool:
     return found.kind == "tumbling" and found.size % WEEK == 0 and found.offset == MONDAY
 
 
-def exploded(operation: Explode) -> str:
+def exploded(operation: Explode | ExplodeChanges) -> str:
     """The columns of an element, as the language writes them: ``item``, ``(position, item)``."""
     name = operation.item.name
     return name if operation.position is None else f"({operation.position}, {name})"

@@ -8,6 +8,7 @@ from tests.oracle.records import (
     answer,
     distinct,
     explode,
+    explode_changes,
     expressions,
     filter,
     grace,
@@ -30,6 +31,7 @@ from tests.oracle.records.places import kept_columns, places_of, value_order
 from vsc.plan.nodes import (
     Answer,
     Explode,
+    ExplodeChanges,
     Filter,
     GroupChanges,
     Map,
@@ -87,6 +89,8 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             array = expressions.items(node.owner, [item], [before])
             places = places_of([c.name for c in before.value], [*([position] if position else []), item.name])
             return explode.Explode(node.owner, array, places, parts.context, forward).process
+        case ExplodeChanges() as step:
+            return _explode_changes(parts, node, step, forward)
         case ToStream():
             return to_stream.ToStream(forward).process
         case GroupChanges(group, versioned=versioned):
@@ -100,6 +104,17 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             return _answer(parts, node, step, forward)
         case other:
             raise ValueError(f"node '{node.name}': {other.op} of a stream cannot run in a stage with state")
+
+
+def _explode_changes(parts: Parts, node: Node, operation: ExplodeChanges, forward: RecordConsumer) -> RecordConsumer:
+    table, item = parts.schema(node), operation.item
+    names, before = [c.name for c in node.schema.value], [c.name for c in table.value]
+    return explode_changes.ExplodeChanges(
+        node.owner, expressions.items(node.owner, [item], [table]),
+        (names.index(item.name), [c.name for c in node.schema.key].index(operation.position)),
+        [before.index(name) for name in names if name != item.name],
+        operation.versioned, parts.context, forward,
+    ).process  # fmt: skip
 
 
 def _stream_table_join(parts: Parts, node: Node, operation: StreamTableJoin, forward: RecordConsumer) -> RecordConsumer:

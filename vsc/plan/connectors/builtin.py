@@ -56,3 +56,4 @@ class MemoryFacts(ConnectorFacts):
     options: ClassVar[Mapping[str, OptionSpec]] = {"max_ahead": MAX_AHEAD}
     source_only = ("max_ahead",)
     takes_spark = False
+    removes = True

@@ -91,6 +91,7 @@ class ConnectorFacts:
     Rows: a source has only the columns that it `provides`, if any; `in_folders`: also those that folders of its files
     are named after, such as ``day=2026-05-04``. `flat` formats hold no arrays, maps or structs. `json_values`: these
     are JSON.
+    A table's source that `removes` can say by itself that a row is gone.
     Formats `of_tables` bring changes of whole rows, with their keys, which only tables can be read from. The sink of a
     table `adds` columns. If it is `newest_only`, such a sink takes only the newest change of each key of a versioned
     table.
@@ -117,6 +118,7 @@ class ConnectorFacts:
     flat: ClassVar[tuple[str, ...]] = ()
     json_values: ClassVar[bool] = False
     of_tables: ClassVar[tuple[str, ...]] = ()
+    removes: ClassVar[bool] = False
     adds: ClassVar[tuple[str, ...]] = ()
     newest_only: ClassVar[bool] = False
 

@@ -74,6 +74,7 @@ class KafkaFacts(ConnectorFacts):
     required = ("bootstrap_servers", "topic", "format")
     source_only = ("starting_offsets", "group", "max_ahead", *DEBEZIUM_OPTIONS)
     of_tables = (DEBEZIUM,)
+    removes = True
     stream_sink_only = ("with_timestamp",)
     main = "topic"
     own_names: ClassVar[Mapping[str, str]] = {

@@ -57,6 +57,7 @@ class LakeFacts(ConnectorFacts):
     table_only = tuple(_HISTORY)
     main = "path"
     newest_only = True
+    removes = True
     shown: ClassVar[str]
     of_spark: ClassVar[frozenset[str]]
 
