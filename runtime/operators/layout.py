@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from vsc.plan.nodes import Materialize, Node, Plan, Stage, ToTable
+from vsc.plan.nodes import ExplodeChanges, Materialize, Node, Plan, Stage, ToTable
 
 __all__ = [
     "above",
@@ -119,19 +119,19 @@ def repeated(stage: Stage) -> frozenset[str]:
 
 
 def shows_results(plan: Plan, name: str) -> bool:
-    """Whether the rows of table `name` are results of a join of tables or of an aggregate, or computed from such row by
-    row: of a versioned one, each is its key's newest when it comes (D33).
+    """Whether the rows of table `name` are results of a join of tables, an aggregate or an `explode`, or computed from
+    such row by row: of a versioned one, each is its key's newest when it comes (D33).
 
     Not those of a foreign-key join by the clock of records: what Kafka Streams makes of them is recorded.
     """
     node = plan.node(name)
     if isinstance(node.operation, ToTable) and plan.clock == "records":
-        return False
+        return isinstance(plan.node(node.inputs[0]).operation, ExplodeChanges)
     while not node.operation.results:
         if not (node.operation.row_by_row or isinstance(node.operation, Materialize | ToTable)):
             return False
         node = plan.node(node.inputs[0])
-        if node.kind == "stream" and not node.operation.results:  # the answers of a foreign-key join are a stream
+        if node.kind == "stream" and not node.operation.results:  # such as the answers of a foreign-key join
             return False
     return True
 

@@ -314,6 +314,7 @@ class ExplodeChanges(Facts):
 
     reads = ("table",)
     moves = branches = True
+    results = True
     of_first = ("item",)
     asks_old = always
     asks_latest = of_versioned

@@ -109,3 +109,13 @@ def test_rows_equal_but_for_the_sign_of_a_zero_differ() -> None:
         for at, xs in ((1, [0.0, float("nan")]), (2, [-0.0, float("nan")])):
             driver.pipe("t", {"k": "k", "xs": xs}, timestamp=at)
         assert [(r.timestamp, r.key["nth"]) for r in driver.read("rows")] == [(1, 0), (1, 1), (2, 0)]
+
+
+@pytest.mark.parametrize("clock", ["input", "records"])
+def test_the_newest_elements_are_those_of_the_newest_row_by_arrival(clock: str) -> None:
+    text = f"topology t (clock = '{clock}');" + TABLE.format(kept="", own="materialize versioned (retention = 1 hour)")
+    with TopologyTestDriver(text) as driver:
+        driver.pipe("t", {"k": "a", "n": 1, "items": ["x", "y"]}, timestamp=10)
+        driver.pipe("t", {"k": "a", "n": 1, "items": ["late"]}, timestamp=5)
+        found = [driver.store("lines").get({"k": "a", "line": line}) for line in range(2)]
+    assert [row and row.value["items"] for row in found] == ["late", None]
