@@ -26,19 +26,23 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := -m pytest -q
 # Two cores for three processes: tests on Spark wait for a third of their time. The files that take longest come first.
-# What takes longest is shown in the end, so that each run says where its time goes.
-ON_SPARK := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 5
+# The ten tests that take longest are shown in the end, so that each run says where its time goes.
+ON_SPARK := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder --durations 10
+# `make rest SHARE=3/8`: of what `make test` leaves out, the third of eight shares (tests/shares.py).
+SHARE ?=
+IN_SHARE = $(if $(SHARE),--share $(SHARE))
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo live cluster test check lint types architecture unit thorough thorough-long spark newest soak coverage \
-	coverage-driver mutants bench fmt setup clean
+.PHONY: help docs demo live cluster check lint types architecture unit test rest full thorough thorough-long spark newest \
+	soak coverage coverage-driver mutants bench fmt setup clean
 
 help:
 	@echo 'make demo    the flights example on Spark'
 	@echo 'make live    payments from Kafka to Kafka and PostgreSQL, killed once on the way'
 	@echo 'make cluster  the flights example on a Spark cluster, one of whose two workers is killed on the way'
-	@echo 'make test    everything: the checks and the tests on Spark'
-	@echo 'make check   lint, types, architecture, and the quick tests that need no JVM'
+	@echo 'make check   lint, types, architecture, and the quick tests that need no JVM: 2 minutes'
+	@echo 'make test    does it work on this machine? make check, and each seam once on Spark: 12 minutes with set-up'
+	@echo 'make full    every test: make test, then make rest, which is one share of eight with SHARE=3/8'
 	@echo 'make newest  the tests of what differs between releases of Spark, on pyspark $(PYSPARK_NEWEST)'
 	@echo 'make thorough-long  more kills, random topologies and files than the tests try otherwise'
 	@echo 'make soak    1,000 random topologies, 10,000 calls of each function; then kill -9 at random points, 50 times; options in SOAK, such as SOAK="--kills 5"'
@@ -80,7 +84,9 @@ live: $(READY)
 cluster: $(READY)
 	$(BIN)/python -m examples.flights.on_cluster
 
-check: lint types architecture unit
+# Types take one core for most of a minute: the tests take the other.
+check: $(READY)
+	@$(MAKE) --no-print-directory --jobs 2 lint architecture types unit
 
 lint: $(READY)
 	$(BIN)/ruff check --quiet .
@@ -105,10 +111,17 @@ spark: $(CLASSES)
 	$(BIN)/python $(ON_SPARK) -m spark
 
 test: check $(CLASSES)
-	$(BIN)/python $(ON_SPARK) -m 'spark or slow'
+	$(BIN)/python $(ON_SPARK) -m '(spark or slow) and not full'
+
+# The report is what `python -m tools.test_costs` makes equal shares from.
+rest: $(CLASSES)
+	$(BIN)/python $(ON_SPARK) -m full $(IN_SHARE) --junitxml build/rest.xml
+
+full: test
+	@$(MAKE) --no-print-directory rest
 
 newest: $(READY_NEWEST)
-	$(NEWEST)/bin/python $(ON_SPARK) -m release
+	$(NEWEST)/bin/python $(ON_SPARK) -m release $(IN_SHARE)
 
 soak: $(READY)
 	$(BIN)/python -m tests.random_topologies 0:1000 partitions

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tools.class_archive import ARCHIVE, JVM_OPTIONS
+from tests.seams import mark_full
+from tests.shares import keep_share, share
+from tools.class_archive import use_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,10 +37,14 @@ _SECONDS_ON_SPARK = 900
 """After which a test with a JVM is taken for hung: it may share a slow machine, and its fixtures may start servers."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds ``--share``."""
+    parser.addoption("--share", type=share, metavar="3/8", help="one share of what is marked full (tests/shares.py)")
+
+
 def pytest_configure() -> None:
     """Sets what the processes of tests inherit, and that no example of Hypothesis fails because the machine is slow."""
-    archive = f" -XX:SharedArchiveFile={ARCHIVE} -Xlog:cds=off" if ARCHIVE.exists() else ""
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", JVM_OPTIONS + archive)
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", use_archive())
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -52,14 +58,16 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the slow cases, before pytest selects by markers.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks the slow cases and what is left to `make full`, before pytest selects by markers.
 
     Puts the files that take longest first, so that all processes end together; gives tests with a JVM time.
 
     Py4J leaves its sockets to the garbage collector, which closes them in whatever test is running then.
     """
     _mark_slow_cases(items)
+    mark_full(items)
+    keep_share(config, items)
     ranks: dict[Path, int] = {}
     for item in items:
         on_spark = item.get_closest_marker("spark") is not None

@@ -12,6 +12,7 @@ import pytest
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.seam("vsc init")
 def test_the_project_runs_as_its_readme_says(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "vsc", "init", "shop"], cwd=tmp_path, check=True)
     project = tmp_path / "shop"

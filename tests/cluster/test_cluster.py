@@ -165,6 +165,7 @@ def refused_beside(words: list[str], base: Path) -> str:
     return done.stderr
 
 
+@pytest.mark.seam("a standalone cluster")
 def test_executors_with_a_packed_environment_one_of_which_is_killed(
     cluster: SparkCluster, topology: Path, base: Path, bare: Path
 ) -> None:

@@ -17,6 +17,7 @@ from tests.oracle import Deleted, Ran, shipped
 from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Clock, Column, Plan
+from vsc.runtime.local import LocalRuntime
 from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.records import Batch
 from vsc.testing import StoreView, TopologyTestDriver
@@ -81,9 +82,14 @@ def play_at_once(recording: Recording, case: dict[str, Any], cuts: Sequence[int]
         for number, step in enumerate(steps):
             assert found[number] == step["expect"].get(node, []), f"{recording.name}, step {number}, node {node}"
     for question in case.get("stores", ()):
-        stored = [s for s in stores_of(plan) if s.is_table and s.canonical and s.name == question["store"]][-1]
-        _ask(recording, question, StoreView(played.runtime, plan.node(stored.node), stored))
+        _ask(recording, question, store_of(plan, played.runtime, question["store"]))
     return plan, played.ran
+
+
+def store_of(plan: Plan, runtime: LocalRuntime, name: str) -> StoreView:
+    """A store by its name, as a driver gives it."""
+    stored = [s for s in stores_of(plan) if s.is_table and s.canonical and s.name == name][-1]
+    return StoreView(runtime, plan.node(stored.node), stored)
 
 
 @cache

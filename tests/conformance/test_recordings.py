@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -21,22 +20,12 @@ def test_the_recordings_are_here() -> None:
     assert len(RECORDED) >= 110
 
 
+@pytest.mark.seam("recordings of Kafka Streams")
 @pytest.mark.quick(25)
 @pytest.mark.parametrize(("path", "number"), SLOW_BUT_THE_FIRST)
 def test_gives_what_kafka_streams_gave(path: Path, number: int) -> None:
     recording = load(path)
     play(recording, recording.cases[number])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("path", "number"), CASES, ids=[f"{path.stem}-{number}" for path, number in CASES])
-def test_gives_the_same_at_once(path: Path, number: int) -> None:
-    recording, cuts = load(path), []
-    case = recording.cases[number]
-    if number % 2:  # the others are one batch
-        rng, steps = random.Random(f"{path.stem}-{number}"), range(1, len(case["steps"]))
-        cuts = sorted(rng.sample(steps, min(rng.randint(1, 5), len(steps))))
-    play_at_once(recording, case, cuts)
 
 
 @pytest.mark.slow

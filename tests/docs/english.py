@@ -9,6 +9,7 @@ import ast
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,20 +65,21 @@ def prose(page: Path) -> str:
     return _SPAN.sub(lambda span: "`" + "x" * (len(span.group()) - 2) + "`", text)
 
 
-def messages(module: Path) -> Iterator[tuple[int, str]]:
+@cache
+def messages(module: Path) -> list[tuple[int, str]]:
     """The strings of a module that hold several words, with their lines."""
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside | documented:
-            text = node.value
-        else:
-            continue
-        if text.count(" ") > 1:
-            yield node.lineno, text
+    found: list[tuple[int, str]] = []
+    passed: set[int] = set()  # docstrings, and the parts of f-strings: ast.walk comes to what holds them first
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Expr):
+            passed.add(id(node.value))
+        elif isinstance(node, ast.JoinedStr):
+            passed.update(map(id, node.values))
+            parts = (str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+            found.append((node.lineno, "".join(parts)))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in passed:
+            found.append((node.lineno, node.value))
+    return [(line, text) for line, text in found if text.count(" ") > 1]
 
 
 def remarks(module: Path) -> Iterator[tuple[int, str]]:

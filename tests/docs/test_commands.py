@@ -12,7 +12,7 @@ import pytest
 from tools.docs.blocks import PAGES, ROOT
 from vsc.cli import main, whole_parser
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.seam("the README")]
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

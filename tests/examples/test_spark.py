@@ -46,6 +46,7 @@ def _typed(
     return row | {name: read(row[name]) for name, read in readers.items() if row.get(name) is not None}
 
 
+@pytest.mark.seam("the README")
 def test_payments(root: Path, tmp_path: Path) -> None:
     _run(root, "payments", tmp_path)
     for sink, expected in [("priced", PRICED), ("large", LARGE)]:
@@ -68,6 +69,7 @@ def _corrected(out: Path) -> list[Row]:
     return sorted(rows, key=lambda row: (str(row["sensor"]), str(row["at"])))
 
 
+@pytest.mark.seam("the README")
 @pytest.mark.slow
 def test_flights_equal_an_as_of_join_by_pandas(root: Path, tmp_path: Path) -> None:
     from pandas.testing import assert_frame_equal

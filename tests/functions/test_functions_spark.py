@@ -34,6 +34,7 @@ def in_cents(amounts):
 """
 
 
+@pytest.mark.seam("own functions")
 def test_functions_in_a_zip_are_called_by_workers(tmp_path: Path) -> None:
     (tmp_path / "t.vdsl").write_text(TOPOLOGY)
     (tmp_path / "scoring").mkdir()  # in the working directory, and so never imported

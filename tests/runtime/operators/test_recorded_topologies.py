@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conformance.recordings import load
+from tests.conformance.recordings import load, store_of
 from tests.oracle import by_records
 from tests.oracle.epochs import EpochRow, order_epoch
 from vsc.compiler import compile_topology
@@ -66,13 +66,16 @@ def collect(batches: dict[str, Batch], into: dict[str, list[Any]]) -> None:
         into.setdefault(name, []).extend(zip(*columns, batch.timestamps.tolist(), batch.present.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.seam("any cut into epochs", first=20)
+@pytest.mark.parametrize(("number", "partitions"), [(0, 1), (1, 3)])
 @pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
-def test_cuts_and_restarts_do_not_show(path: Path, partitions: int) -> None:
+def test_cuts_and_restarts_do_not_show(path: Path, number: int, partitions: int) -> None:
+    """Records, in their order, and what stores answer."""
     recording = load(path)
+    case = recording.cases[number]
     plan = by_records(compile_topology(recording.topology, path=path.name))
-    rng = random.Random(path.stem)
-    rest = epoch_rows(recording.cases[0]["steps"])
+    rng = random.Random(f"{path.stem}-{number}")
+    rest = epoch_rows(case["steps"])
     one, many = Stores(), Stores()
     single = LocalRuntime(plan, one, recording.observe, partitions)
     expected: dict[str, list[Any]] = {}
@@ -83,6 +86,13 @@ def test_cuts_and_restarts_do_not_show(path: Path, partitions: int) -> None:
         for row in order_epoch(plan, epoch):
             collect(single.process(chunks(plan, [row])), expected)
         collect(LocalRuntime(plan, many, recording.observe, partitions).process(chunks(plan, epoch)), found)
+    restarted = LocalRuntime(plan, many, recording.observe, partitions)
+    for question in case.get("stores", ()):
+        answer, again = (
+            store_of(plan, runtime, question["store"]).get(question["key"], as_of=question["as_of"])
+            for runtime in (single, restarted)
+        )
+        assert answer == again, question
     collect(single.drain(), expected)
     collect(LocalRuntime(plan, many, recording.observe, partitions).drain(), found)
     for node in recording.observe:

@@ -33,6 +33,7 @@ PARCELS = [
 ]
 
 
+@pytest.mark.seam("a join of streams")
 def test_pairs_and_unpaired_records_come_once_over_epochs_and_a_restart(spark: Any, tmp_path: Path) -> None:
     plan, counted = compiled(TOPOLOGY), Metrics()
     variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}

@@ -309,6 +309,7 @@ def runs(pid: int) -> bool:
     return False
 
 
+@pytest.mark.seam("rate source", "noop sink", "a kill")
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(900)

@@ -72,6 +72,7 @@ def answer(spark: SparkSession, checkpoint: Path, *arguments: str) -> str:
     return command._answer(args, EpochState.open(spark, args.checkpoint, args.at_epoch))
 
 
+@pytest.mark.seam("stores")
 def test_a_store_is_a_data_frame(spark: SparkSession, looked: Path) -> None:
     checkpoint = str(looked / "ck")
     newest = read_store(spark, checkpoint, "rates")
@@ -130,6 +131,7 @@ def test_all_stores_are_listed_with_their_sizes_and_clocks(spark: SparkSession, 
     ]
 
 
+@pytest.mark.seam("stores")
 def test_the_command_answers_in_three_forms(spark: SparkSession, looked: Path) -> None:
     checkpoint = looked / "ck"
     found = answer(

@@ -45,6 +45,7 @@ def test_there_is_one_of_each_format_that_is_read() -> None:
     assert list(range(OLDEST, FORMAT)) == kept.VERSIONS
 
 
+@pytest.mark.seam("a checkpoint of an earlier release", first=1)
 @pytest.mark.parametrize("version", kept.VERSIONS)
 def test_a_kept_checkpoint_goes_on(version: int, spark: SparkSession, tmp_path: Path) -> None:
     plan = compiled(kept.TOPOLOGY)

@@ -41,6 +41,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in sorted(folder.glob("*.json")) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.seam("dropped records")
 def test_rows_of_all_stages(spark: Any, tmp_path: Path) -> None:
     for name, text in FILES.items():
         folder = tmp_path / "in" / name

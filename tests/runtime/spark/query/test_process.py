@@ -116,6 +116,7 @@ def wait_for_epoch(job: Job, process: subprocess.Popen[str], number: int) -> Non
     wait_for(lambda: job.epochs() >= number, process)
 
 
+@pytest.mark.seam("a restart", "a kill")
 def test_stopped_killed_restored_and_run_to_the_end(tmp_path: Path) -> None:
     job = Job(tmp_path)
 

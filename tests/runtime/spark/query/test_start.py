@@ -61,6 +61,7 @@ def test_a_path_and_the_active_session_are_enough(spark: SparkSession, tmp_path:
     assert again.awaitTermination(200) is True
 
 
+@pytest.mark.seam("the README")
 def test_what_the_readme_shows_runs(spark: SparkSession, tmp_path: Path) -> None:
     _, block = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     there = block.replace('"examples/', f'"{ROOT}/examples/').replace(
@@ -71,6 +72,7 @@ def test_what_the_readme_shows_runs(spark: SparkSession, tmp_path: Path) -> None
     assert sorted(json.loads(line)["id"] for line in written.splitlines()) == ["p1", "p2", "p3", "p4", "p5", "p6"]
 
 
+@pytest.mark.seam("failures")
 def test_a_query_fails_in_the_words_of_vsc(spark: SparkSession, failing: dict[str, Any]) -> None:
     query = vsc.start(TOPOLOGY, spark, **failing)
     waits: tuple[Callable[[], object], ...] = (

@@ -1,4 +1,4 @@
-"""Joins of tables, global tables, exploded and merged streams on Spark: per key what the test driver gives."""
+"""Joins of tables, changes, global tables, exploded and merged streams on Spark: per key what the test driver gives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ table bosses = left join staff as s with staff as b on s.boss select s.n as own,
 table latest = to_table named;
 table met = outer join bosses with latest select own, boss, word, name;
 sink named to files (path = '${out}/named', format = 'parquet') ;
+stream moved = to_stream bosses;
 sink met to files (path = '${out}/met', format = 'parquet');
+sink moved to files (path = '${out}/moved', format = 'parquet');
 """
 
 ROWS: dict[str, list[dict[str, Any]]] = {
@@ -47,6 +49,7 @@ ROWS: dict[str, list[dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.seam("joins of tables, global tables, merge, explode")
 def test_tables_meet_on_spark_as_in_the_driver(spark: Any, tmp_path: Path) -> None:
     variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
     plan = compiled(TOPOLOGY)
@@ -57,7 +60,7 @@ def test_tables_meet_on_spark_as_in_the_driver(spark: Any, tmp_path: Path) -> No
     with TopologyTestDriver(TOPOLOGY, variables=variables, partitions=2) as driver:
         for one in order_epoch(plan, fed):
             driver.pipe(one.source, one.row)
-        for node in ("named", "met"):
+        for node in ("named", "met", "moved"):
             expected = defaultdict(list)
             for record in driver.read(node):
                 expected[record.key["id"]].append(record.value)

@@ -76,6 +76,7 @@ def test_the_first_unreadable_row_is_told(
     ]
 
 
+@pytest.mark.seam("bad records", first=1)
 @pytest.mark.parametrize(
     "sinks", ["files (path = '${out}', format = 'parquet')", "console ()", "noop ()"], ids=["files", "console", "noop"]
 )

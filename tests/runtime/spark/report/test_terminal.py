@@ -109,6 +109,7 @@ def test_stopped_while_spark_starts(keys: bytes, folder: Path) -> None:
         assert not [word for word in _PYTHONS if word in terminal.text]
 
 
+@pytest.mark.seam("console sink", "a terminal")
 def test_stopped_at_once_in_a_batch_then_when_idle_with_rows_in_a_file(folder: Path) -> None:
     with Terminal(folder, columns=60) as terminal:
         terminal.until("batch 0, ")

@@ -31,6 +31,7 @@ def times(folder: Path) -> list[tuple[str, int]]:
     return sorted((row["id"], row["at"]) for row in parquet_rows(folder))
 
 
+@pytest.mark.seam("distinct")
 def test_repeats_are_dropped_over_epochs_and_a_restart(spark: Any, tmp_path: Path) -> None:
     plan, lost = compiled(TOPOLOGY), Metrics()
     columns = ("id", "visitor", "at")

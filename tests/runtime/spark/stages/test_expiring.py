@@ -29,6 +29,7 @@ def changes(folder: Path, *columns: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(row[name] for name in names) for row in parquet_rows(folder)), key=lambda row: (row[-1], row))
 
 
+@pytest.mark.seam("rows that expire")
 def test_rows_expire_wherever_the_clock_is_moved(spark: Any, tmp_path: Path) -> None:
     plan, lost = compiled(TOPOLOGY), Metrics()
     columns = ("device", "place", "at")

@@ -108,6 +108,7 @@ def test_an_idle_source_is_waited_for_as_long_as_asked(spark: Any, tmp_path: Pat
     assert case.reports[-1].read == {}  # an epoch only to release it
 
 
+@pytest.mark.seam("sources in step")
 def test_what_waits_when_a_run_ends_comes_out_in_the_next(spark: Any, tmp_path: Path) -> None:
     case = Case(spark, tmp_path)
     case.order(5)

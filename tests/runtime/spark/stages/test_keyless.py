@@ -30,6 +30,7 @@ sink counts to files (path = '${out}/counts', format = 'parquet');
 """
 
 
+@pytest.mark.seam("records without key")
 def test_they_go_all_the_way_and_are_counted_where_a_key_is_needed(spark: SparkSession, tmp_path: Path) -> None:
     plan, variables = compiled(TOPOLOGY), {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
     # the first orders are read long before the rows of the tables at their times: they wait in state

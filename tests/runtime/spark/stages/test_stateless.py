@@ -60,6 +60,7 @@ def inputs(folder: Path, rows: list[dict[str, Any]]) -> dict[str, str]:
     return {"in": str(folder / "in"), "out": str(folder / "out")}
 
 
+@pytest.mark.seam("steps without state")
 def test_rows_and_counters(spark: Any, tmp_path: Path) -> None:
     (report,) = run_once(compiled(TOPOLOGY), spark, tmp_path / "ck", variables=inputs(tmp_path, S))
     assert report.read == {"s": 9, "p": 3}

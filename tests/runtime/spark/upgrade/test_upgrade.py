@@ -145,6 +145,7 @@ def test_what_is_kept_goes_on_whatever_it_is_called(
         run_once(compiled(OLD), spark, tmp_path / "old", variables=variables)
 
 
+@pytest.mark.seam("an upgrade while records wait")
 def test_records_wait_for_a_grace_that_is_gone_while_the_old_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     """They are joined, each once: an upgraded query is refused once the old one has written what it would write."""
     text = """
@@ -184,6 +185,7 @@ sink once to files (path = '${out}/once', format = 'parquet');
     assert sum(rows(tmp_path / "out", "priced").values()) == 12 * FILES + 1
 
 
+@pytest.mark.seam("another number of partitions")
 def test_another_number_of_partitions_a_store_reset_and_one_accepted(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,7 @@ class Case:
         return metrics.get("rows", Group.DROPPED_RECORDS, reason)
 
 
+@pytest.mark.seam("files source")
 def test_csv_goes_by_the_header_of_each_file(spark: Any, tmp_path: Path) -> None:
     case = Case(spark, tmp_path, topology("csv", "id int, name string, at bigint", ", 'nullValue' = '-'"))
     (case.input / "a.csv").write_text('name,at,id,extra\n"x, y",1,1,z\n"two\nlines",2,2,z\n')
@@ -75,6 +76,7 @@ def test_csv_goes_by_the_header_of_each_file(spark: Any, tmp_path: Path) -> None
     assert sum(sum(r.read.values()) for r in case.reports) == 10
 
 
+@pytest.mark.seam("files source")
 def test_json_rows_that_do_not_fit_are_counted(spark: Any, tmp_path: Path) -> None:
     case = Case(spark, tmp_path, topology("json", "id int, tags array<string>, at bigint"))
     (case.input / "sub").mkdir()
@@ -119,6 +121,7 @@ def test_a_bad_row_stops_the_query_where_that_is_asked_for(spark: Any, tmp_path:
     assert error.help == "fix the row, or run with --on-bad-row drop"
 
 
+@pytest.mark.seam("files source")
 def test_parquet_and_orc_by_name_and_the_time_of_the_file(spark: Any, tmp_path: Path) -> None:
     table = pa.table({"more": ["z"], "n": pa.array([7], pa.int32()), "t": pa.array([1_500], pa.timestamp("us"))})
     for form in ("parquet", "orc"):
@@ -253,6 +256,7 @@ def test_a_sink_folder_of_another_checkpoint_is_refused_unless_appended_to(spark
     assert len(case.run()) == 2
 
 
+@pytest.mark.seam("files sink")
 def test_an_epoch_that_failed_in_the_middle_of_its_sinks_shows_once(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

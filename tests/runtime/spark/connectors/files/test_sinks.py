@@ -73,6 +73,7 @@ def test_a_repeated_epoch_writes_nothing_and_other_content_is_an_error(spark: An
     assert files(out) == before
 
 
+@pytest.mark.seam("files sink")
 def test_rows_are_in_the_folders_of_their_values_in_order(spark: Any, tmp_path: Path) -> None:
     text = """
 stream s (id bigint, k string, day date, at bigint) from files (path = '${in}', format = 'json') key id timestamp at;

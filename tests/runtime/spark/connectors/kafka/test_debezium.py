@@ -51,6 +51,7 @@ CHANGES = (
 )
 
 
+@pytest.mark.seam("formats of Kafka")
 @pytest.mark.spark
 def test_changes_are_the_rows_of_a_table(spark: Any, tmp_path: Path, broker: Broker, topic: Callable[..., str]) -> None:
     names = {name: topic(1) for name in ("in", "a", "b", "both")}

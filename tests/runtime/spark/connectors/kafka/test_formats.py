@@ -56,6 +56,7 @@ def avro(schema: Any, value: Any, id: int) -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.seam("formats of Kafka")
 def test_a_table_in_avro_with_headers(spark: Any, tmp_path: Path, broker: Broker, topic: Callable[..., str]) -> None:
     (tmp_path / "payment.avsc").write_text(json.dumps(PAYMENT))
     (tmp_path / "key.avsc").write_text(json.dumps(KEY))

@@ -78,6 +78,7 @@ def case(spark: Any, tmp_path: Path, broker: Broker, topic: Callable[..., str]) 
     return Case(spark, tmp_path, broker, topic(3))
 
 
+@pytest.mark.seam("kafka sink")
 def test_changes_of_a_table_with_key_time_and_tombstones(case: Case) -> None:
     case.says("k string, x decimal(5,2), t timestamp, at bigint, gone boolean",
               "key k timestamp at delete when gone materialize versioned (retention = 1 day)")  # fmt: skip
@@ -94,6 +95,7 @@ def test_changes_of_a_table_with_key_time_and_tombstones(case: Case) -> None:
     ]
 
 
+@pytest.mark.seam("kafka sink")
 def test_records_of_a_stream_in_order_where_a_java_client_puts_their_key(case: Case, topic: Callable[..., str]) -> None:
     case.says("id bigint, n int, at bigint", "key id timestamp at", "format = 'json', with_timestamp = true", "stream")
     rows = [{"id": i % 7, "n": i, "at": 1000 + i} for i in range(100)]
@@ -151,6 +153,7 @@ KEYLESS = ("n int, at bigint", "timestamp at", "format = 'json'", "stream")
 KEYED = ("k string, n int, at bigint", "key k timestamp at")
 
 
+@pytest.mark.seam("kafka sink", first=1)
 @pytest.mark.parametrize("form", [KEYLESS, KEYED])
 def test_an_epoch_that_comes_again_writes_nothing(form: tuple[str, ...], case: Case) -> None:
     case.says(*form)

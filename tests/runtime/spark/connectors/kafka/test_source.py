@@ -52,6 +52,7 @@ def case(spark: Any, tmp_path: Path, broker: Broker, topic: Callable[..., str]) 
     return make
 
 
+@pytest.mark.seam("kafka source")
 def test_a_null_value_is_a_tombstone_and_the_record_has_its_own_time(case: Callable[..., Case]) -> None:
     one = case("k string, rate double")
     one.broker.write_json(one.topic, [("a", {"rate": 1.5}, 1000), ("b", {"rate": 2}, 900), ("a", None, 2000)])
@@ -69,6 +70,7 @@ def test_a_timestamp_clause_goes_before_the_record_s_time_but_for_tombstones(cas
     assert [(r["k"], r["at"], r["_timestamp"]) for r in one.rows()] == [("a", 7, 7), ("a", None, 2000)]
 
 
+@pytest.mark.seam("kafka source", first=1)
 @pytest.mark.parametrize(
     ("columns", "options", "records", "rows"),
     [
@@ -116,6 +118,7 @@ BAD = [
 ]
 
 
+@pytest.mark.seam("bad records", first=1)
 @pytest.mark.parametrize(("place", "message"), [(i, message) for i, (_, _, message) in enumerate(BAD) if message])
 def test_a_bad_record_is_told_with_topic_partition_and_offset(
     place: int, message: str, case: Callable[..., Case]

@@ -116,6 +116,7 @@ sink rows to files (path = '${out}', format = 'parquet');
 """
 
 
+@pytest.mark.seam("delta source", "delta sink", "iceberg source", "iceberg sink")
 @pytest.mark.parametrize("lake", ["delta", "iceberg"])
 def test_tables_by_their_names_in_a_catalog(tmp_path: Path, lakes: SparkSession, lake: str) -> None:
     lakes.conf.set("spark.sql.catalog.cat", "org.apache.iceberg.spark.SparkCatalog")

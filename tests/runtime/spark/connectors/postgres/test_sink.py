@@ -33,6 +33,7 @@ def rate(currency: str, value: float | None, at: int, gone: bool = False) -> dic
     return {"currency": currency, "rate": value, "at": at, "gone": gone}
 
 
+@pytest.mark.seam("jdbc sink")
 def test_a_table_is_upserted_and_deleted_by_key(tmp_path: Path, server: PostgresServer, spark: SparkSession) -> None:
     text = (
         RATES % ("", LOGIN, ", create = true")
@@ -144,6 +145,7 @@ def test_all_types(tmp_path: Path, server: PostgresServer, spark: SparkSession) 
     assert str(found["nan"][6]) == "nan" and found["nan"][5] == float("-inf") and found["nan"][11] == []
 
 
+@pytest.mark.seam("jdbc sink")
 def test_an_epoch_that_comes_again_changes_nothing(tmp_path: Path, server: PostgresServer, spark: SparkSession) -> None:
     text = f"""
     stream orders (id bigint, at bigint) from files (path = '${{in}}', format = 'json', 'maxFilesPerTrigger' = '1')

@@ -36,6 +36,7 @@ def written(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.seam("jdbc source")
 def test_a_table_is_read_once(tmp_path: Path, server: PostgresServer, spark: SparkSession) -> None:
     server.query("create table rates (more int, rate real, currency varchar(3)); "
                  "insert into rates values (1, 1.5, 'EUR'), (2, null, 'USD')")  # fmt: skip
