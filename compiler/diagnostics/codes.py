@@ -132,6 +132,8 @@ _VERSIONING = {
     "VSC306": "a versioned windowed table",
     "VSC307": "a clause about history on a join with an unversioned table",
     "VSC308": "`max_age` of rows whose times are not known",
+    "VSC309": "a complete history where there can be none",
+    "VSC310": "a complete history of inputs whose own is not",
     "VSC315": "`expire` on a table whose rows do not expire",
     "VSC316": "an `expire` that cannot be",
 }

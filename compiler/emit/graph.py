@@ -69,6 +69,7 @@ def _node(node: Node, stages: list[int], nullable: Set[str], clock: NodeClock) -
             "segment_ms": store.segment,
             "grace_ms": store.grace,
             "expire_ms": store.expire,
+            **({"history": store.history} if store.history != "latest" else {}),
             "implied": store.implied,
         },
         "connector": _connector(node.operation.connector) if isinstance(node.operation, Source) else None,

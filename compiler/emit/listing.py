@@ -201,11 +201,15 @@ def _store(store: Store) -> str:
     if store.retention is not None and store.segment is not None and store.grace is not None:
         text += (
             f" (retention = {duration(store.retention)}, segment = {duration(store.segment)}, "
-            f"grace = {duration(store.grace)})"
+            f"grace = {duration(store.grace)}{_history(store)})"
         )
     if store.expire is not None:
         text += f" (expire = {duration(store.expire)})"
     return text + (", implied" if store.implied else "")
+
+
+def _history(store: Store) -> str:
+    return ", history = 'complete'" if store.history == "complete" else ""
 
 
 def _connector(connector: Connector) -> str:

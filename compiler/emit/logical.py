@@ -161,5 +161,7 @@ def _store(store: Store) -> Iterator[str]:
         yield f"retention {duration(store.retention)}"
         if store.grace != store.retention:
             yield f"store grace {duration(store.grace)}"
+        if store.history == "complete":
+            yield "complete history"
     if store.expire is not None:
         yield f"expire {duration(store.expire)}"

@@ -73,6 +73,8 @@ def _lines(node: Node, kind: str) -> Iterator[str]:
         yield f"retention {duration(node.store.retention)}"
         if node.store.grace != node.store.retention:
             yield f"store grace {duration(node.store.grace)}"
+        if node.complete:
+            yield "complete history"
     if node.expire is not None:
         yield f"expire {duration(node.expire)}"
 

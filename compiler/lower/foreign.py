@@ -5,7 +5,7 @@ from __future__ import annotations
 from vsc.compiler import syntax
 from vsc.compiler.lower.travel import added_name, columns_read, travelling
 from vsc.compiler.passes.check import CheckedTopology
-from vsc.plan import Answer, Column, Node, Schema, Subscribe
+from vsc.plan import PIECE, SPAN, Answer, Column, Node, Schema, Subscribe
 from vsc.plan.types import INT
 
 __all__ = ["foreign_key_join"]
@@ -21,14 +21,18 @@ def foreign_key_join(checked: CheckedTopology, name: str, join: syntax.Join) -> 
     line = checked.source.line_of(checked.topology.nodes[name].span)
     key = tuple(Column(f"on#{index}", column.type) for index, column in enumerate(checked.shapes[right].schema.key))
     value = (*moving.key, *moving.value, Column("#instruction", INT))
-    keeps = join.mode == "left"
+    keeps, complete = join.mode == "left", checked.stores.complete(name)
+    if complete:
+        value = (*value[:-1], *SPAN, value[-1])
     subscribe = Node(
         added_name(checked, name, "subscribe"), "stream", Schema(key, value),
-        Subscribe(shape.on, keeps, checked.statuses[left].versioned), (left,), line, part_of=name,
+        Subscribe(shape.on, keeps, checked.statuses[left].versioned and not complete, complete), (left,), line,
+        part_of=name,
     )  # fmt: skip
     answer = Node(
-        added_name(checked, name, "answer"), "stream", shape.schema,
-        Answer(keeps, checked.statuses[right].versioned, moving, shape.items), (subscribe.name, right), line,
-        part_of=name,
+        added_name(checked, name, "answer"), "stream",
+        Schema(shape.schema.key, (*shape.schema.value, *PIECE)) if complete else shape.schema,
+        Answer(keeps, checked.statuses[right].versioned and not complete, moving, shape.items, complete),
+        (subscribe.name, right), line, part_of=name,
     )  # fmt: skip
     return subscribe, answer

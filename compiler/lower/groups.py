@@ -7,7 +7,7 @@ from vsc.compiler.lower.travel import added_name, columns_read, rekeyed, travell
 from vsc.compiler.passes.check import CheckedTopology
 from vsc.compiler.passes.keys import is_key, under_key
 from vsc.compiler.passes.shapes import Shape
-from vsc.plan import Aggregate, Column, GroupChanges, Node, Schema
+from vsc.plan import VALIDITY, Aggregate, Column, GroupChanges, Node, Schema
 from vsc.plan.types import BOOLEAN
 
 __all__ = ["aggregate"]
@@ -35,14 +35,17 @@ def _changes(checked: CheckedTopology, name: str, read: str, shape: Shape, used:
     """The table's changes under the keys of their groups, and the rows that they hold, each with its key."""
     schema = checked.shapes[read].schema
     columns = (*schema.key, *travelling(checked, schema.value, used))
+    complete = checked.stores.complete(name)
     value = (
         Column("#old", BOOLEAN),
         Column("#new", BOOLEAN),
         *(Column(f"old#{column.name}", column.type) for column in columns),
         *(Column(f"new#{column.name}", column.type) for column in columns),
+        *(VALIDITY if complete else ()),
     )
     key = tuple(Column(item.name, item.expr.type) for item in shape.group)
-    operation = GroupChanges(shape.group, tuple(c.name for c in columns), checked.statuses[read].versioned)
+    versioned = checked.statuses[read].versioned and not complete
+    operation = GroupChanges(shape.group, tuple(c.name for c in columns), versioned, complete)
     line = checked.source.line_of(checked.topology.nodes[name].span)
     added = added_name(checked, name, "changes")
     changes = Node(added, "stream", Schema(key, value), operation, (read,), line, part_of=name)

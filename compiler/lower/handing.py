@@ -6,6 +6,7 @@
 * Which nodes must send the row before a change, and whether a change is the newest of its key. These are Kafka's rules
   (KTable.enableSendingOldValues): a table sends old rows if a reader needs them; one without a store needs them from
   its input. A sink that applies only the newest changes is such a reader.
+* Which nodes must say until when a change is valid: those that a complete history is computed from.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def _stage(stage: Stage, by_name: Mapping[str, Node], stages: Sequence[Stage], n
         depth=stage.id,
         old=tuple(name for name in tables if asked(_asks_old, _passes_old, name)),
         latest=tuple(name for name in tables if asked(_asks_latest, _is_computed, name, newest)),
+        intervals=tuple(name for name in tables if asked(_asks_interval, _is_computed, name)),
     )
 
 
@@ -123,7 +125,7 @@ def _is_computed(node: Node) -> bool:
 
 def _asks_old(node: Node, port: int) -> bool:
     knows = node.store is not None and node.operation.row_by_row  # its own store knows what it held
-    return not knows and node.operation.asks_old(port)
+    return not knows and not node.complete and node.operation.asks_old(port)
 
 
 def _passes_old(node: Node) -> bool:
@@ -132,3 +134,7 @@ def _passes_old(node: Node) -> bool:
 
 def _asks_latest(node: Node, port: int) -> bool:
     return node.operation.asks_latest(port)
+
+
+def _asks_interval(node: Node, port: int) -> bool:
+    return node.complete or node.operation.complete

@@ -160,7 +160,8 @@ def _join(
         added = foreign_key_join(checked, name, join)
         return added, ToTable(None), (added[-1].name,)
     if form == "table-table":
-        left, right = (checked.statuses[table].versioned for table in inputs)
+        complete = checked.stores.complete(name)
+        left, right = (checked.statuses[table].versioned and not complete for table in inputs)
         return (), TableTableJoin(join.mode, left, right, shape.items), inputs
     if form == "stream-global":
         return (), StreamGlobalJoin(join.mode == "left", shape.on, shape.items, _max_age(join)), inputs

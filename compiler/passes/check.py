@@ -9,6 +9,7 @@ from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.passes.ages import check_ages
 from vsc.compiler.passes.clock import DEFAULT_CLOCK, check_clock
+from vsc.compiler.passes.complete import check_complete
 from vsc.compiler.passes.connectors import Connectors, check_connectors
 from vsc.compiler.passes.constants import check_constants
 from vsc.compiler.passes.cycles import check_cycles
@@ -101,6 +102,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *of_versioning, *of_windows, *of_suppress, *of_schemas, *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses, connectors),
         *check_expiry(topology, order, kinds, stores, windows),
+        *check_complete(topology, order, clock or DEFAULT_CLOCK, kinds, stores, windows),
         *check_ages(topology, order, kinds, stores),
         *check_formats(topology, kinds, shapes, stores, connectors),
         *check_histories(topology, shapes, stores, statuses, connectors),

@@ -38,6 +38,9 @@ def check_retention(
         if isinstance(declaration.operation, syntax.Suppress):
             suppressed = statuses.get(declaration.operation.input.name.text)
             read.update([suppressed.decided_by] if suppressed is not None else [])
+        if stores.complete(name):
+            inputs = (statuses.get(one.name.text) for one in topology.inputs(name))
+            read.update(status.decided_by for status in inputs if status is not None)
         if not isinstance(declaration.operation, syntax.Join):
             continue
         join = declaration.operation
@@ -96,6 +99,6 @@ def _unread(
         yield Finding(
             "VSC313", clause.span, f"nothing reads `{name}` as of a time: its history is not used",
             (Label(topology.nodes[name].name.span,
-                   "no stream join and no sink with `history` reads this table, or one derived from it"),),
+                   "no stream join, complete history or sink with `history` reads it, or what is derived from it"),),
             "materialize it unversioned, or join a stream with it",
         )  # fmt: skip

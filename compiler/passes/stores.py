@@ -32,6 +32,7 @@ VERSIONED_OPTIONS = {
     "retention": OptionSpec("duration", "7 days"),
     "segment": OptionSpec("duration", "1 hour"),
     "grace": OptionSpec("duration", "1 day"),
+    "history": OptionSpec("string", "'complete'", ("latest", "complete")),
 }
 """The options of ``versioned``."""
 UNVERSIONED_OPTIONS = {"expire": OptionSpec("duration", "30 days")}
@@ -42,8 +43,8 @@ UNVERSIONED_OPTIONS = {"expire": OptionSpec("duration", "30 days")}
 class Clause:
     """What a `materialize` clause asks for, and where.
 
-    `store` is None if the clause is wrong (and reported); `versioned` is known even then. The spans are those of the
-    values of `retention` and `grace`, and that of `expire`, None if they are not written.
+    `store` is None if the clause is wrong (and reported); `versioned` and `complete` are known even then. The spans are
+    those of the values of `retention` and `grace`, and those of `expire` and `history`, None if they are not written.
     """
 
     written: syntax.MaterializeClause
@@ -52,6 +53,8 @@ class Clause:
     retention_span: Span | None = None
     grace_span: Span | None = None
     expire_span: Span | None = None
+    complete: bool = False
+    history_span: Span | None = None
 
     @property
     def span(self) -> Span:
@@ -65,6 +68,11 @@ class Stores:
 
     clauses: Mapping[str, Clause]
     implied: frozenset[str]
+
+    def complete(self, node: str) -> bool:
+        """Whether the history of `node` is to be right as of every time."""
+        clause = self.clauses.get(node)
+        return clause is not None and clause.complete
 
     def of(self, node: str) -> Store | None:
         """The store of `node`, if it has one."""
@@ -119,12 +127,15 @@ def _read(node: str, written: syntax.MaterializeClause) -> tuple[Clause, list[Fi
     millis = {n: o.value.milliseconds for n, o in options.items() if isinstance(o.value, syntax.Duration)}
     retention_span = options["retention"].value.span if "retention" in options else None
     grace_span = options["grace"].value.span if "grace" in options else None
+    history = options.get("history")
+    complete = history is not None and getattr(history.value, "value", None) == "complete"
     store = None
     if not findings and "retention" in millis:
         retention = millis["retention"]
         grace, segment = millis.get("grace", retention), millis.get("segment", default_segment(retention))
-        store = Store(name, "versioned", retention, grace, segment)
-    return Clause(written, True, store, retention_span, grace_span), findings
+        store = Store(name, "versioned", retention, grace, segment, history="complete" if complete else "latest")
+    history_span = history.span if history is not None else None
+    return Clause(written, True, store, retention_span, grace_span, None, complete, history_span), findings
 
 
 def _unversioned(name: str, written: syntax.MaterializeClause) -> tuple[Clause, list[Finding]]:

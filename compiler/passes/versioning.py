@@ -200,7 +200,7 @@ def _doubtful(
         return
     operation = declaration.operation
     clause = stores.clauses.get(name)
-    versioned = clause is not None and clause.versioned
+    versioned = clause is not None and clause.versioned and not clause.complete
     tables = isinstance(operation, syntax.Join) and join_form(kinds, operation) == "table-table"
     if clause is not None and versioned and (tables or isinstance(operation, syntax.Aggregate | syntax.Explode)):
         what = "a join" if tables else "`explode`" if isinstance(operation, syntax.Explode) else "an aggregate"

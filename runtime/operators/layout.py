@@ -127,7 +127,9 @@ def shows_results(plan: Plan, name: str) -> bool:
     node = plan.node(name)
     if isinstance(node.operation, ToTable) and plan.clock == "records":
         return isinstance(plan.node(node.inputs[0]).operation, ExplodeChanges)
-    while not node.operation.results:
+    while not node.operation.results or node.complete:
+        if node.complete:  # these have times of their own
+            return False
         if not (node.operation.row_by_row or isinstance(node.operation, Materialize | ToTable)):
             return False
         node = plan.node(node.inputs[0])

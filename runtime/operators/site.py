@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -20,11 +20,14 @@ from vsc.runtime.operators.dead_letters import Losses
 from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.tables.lookups import Lookup
-from vsc.runtime.operators.tables.store import TableColumns
+from vsc.runtime.operators.tables.store import TableColumns, VersionedColumns
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv import OrderedKV
 
-__all__ = ["Running", "Site"]
+__all__ = ["Running", "Site", "VersionTimes"]
+
+VersionTimes = Callable[[Flow], tuple[Int64s, Int64s]]
+"""See `VersionedColumns.between`."""
 
 
 class Running(Protocol):
@@ -94,6 +97,11 @@ class Site:
         return self.node.name in self.stage.latest
 
     @property
+    def intervals(self) -> bool:
+        """Whether a reader of the table's changes needs to know until when each is valid."""
+        return self.node.name in self.stage.intervals
+
+    @property
     def owes_old(self) -> bool:
         """Whether the operator itself must supply the rows before: a reader needs them, and the node has no store."""
         return self.old and self.table is None
@@ -118,6 +126,13 @@ class Site:
         while name not in self.tables:
             name = self.plan.node(name).inputs[0]
         return self.tables[name].changes
+
+    def version_times(self, name: str) -> VersionTimes:
+        """When versions of table `name`, or of what it is computed from row by row, begin within given intervals."""
+        while (table := self.tables.get(name)) is None:
+            (name,) = self.plan.node(name).inputs
+        assert isinstance(table, VersionedColumns)
+        return table.between
 
     def moving(self, flow: Flow) -> Int64s:
         """What moves the node's clock at each record: the record's own time, or the clock of the input."""
@@ -213,8 +228,12 @@ class Site:
         accepted = store.put(changed, moving)
         self.lose(Dropped.EXPIRED, changed, ~accepted, self.node.schema)
         latest = store.latest(changed) if self.latest else None
-        before = store.before(changed) if self.old or old else None
+        until = before = None
+        if self.intervals and isinstance(store, VersionedColumns):
+            until, before = store.intervals(changed)
+        elif self.old or old:
+            before = store.before(changed)
         if before is not None and replaces is not None:
             present = before.present & replaces
             before = Old(present, before.time, blanked(before.values, present))
-        return replace(changed, old=before, latest=latest).select(accepted)
+        return replace(changed, old=before, latest=latest, until=until).select(accepted)

@@ -46,7 +46,10 @@ class TableStep(Step):
         if self._expiring is not None:
             return self._site.stored(self._expiring.applied(changed.select(kept)))
         store, dedupe = self._site.table, self._dedupe
-        if store is None:
+        if store is None and self._site.intervals:  # a look-up finds no row where an expression has failed
+            present = changed.present & kept
+            changed = changed.with_rows(present, blanked(changed.values, present), self._old(flow))
+        elif store is None:
             changed = taken_back(changed, kept, self._old(flow) if self._site.old or dedupe else None)
         else:
             changed = changed.select(kept)

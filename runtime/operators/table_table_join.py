@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from vsc.plan.nodes import TableTableJoin
 from vsc.runtime.operators.columns.flow import Flow, Old, blanked
+from vsc.runtime.operators.complete.join import CompleteJoin
 from vsc.runtime.operators.layout import above
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
@@ -118,4 +119,8 @@ def _look_up(site: Site, operation: TableTableJoin, as_of: bool) -> Lookup:
     return lambda flow: pairs(flow.keys, left(flow), right(flow))
 
 
-OPERATOR = Operator(_TableTableJoin, _look_up)
+def _build(site: Site, operation: TableTableJoin) -> Step:
+    return CompleteJoin(site, _pairs(site, operation)) if site.node.complete else _TableTableJoin(site, operation)
+
+
+OPERATOR = Operator(_build, _look_up)

@@ -107,6 +107,8 @@ class Nodes:
             return self._changed(self._reasons.of_rows(new, old))
         if old.schema.key != new.schema.key:
             return self._changed(self._reasons.of_key(new, old))
+        if _complete(old) != _complete(new):
+            return self._changed(_other_history(new))
         if old.store is None and new.store is not None and not isinstance(new.operation, Source):
             return self._changed(_had_no_store(new))
         return self._of_columns(new, old)
@@ -199,6 +201,14 @@ def _needs_rows(node: Node, port: int) -> bool:
 
 def _had_no_store(node: Node) -> Reason:
     return Reason(f"`{node.owner}` had no store: its earlier rows are missing from the new one", node)
+
+
+def _complete(node: Node) -> bool:
+    return node.complete or node.operation.complete
+
+
+def _other_history(node: Node) -> Reason:
+    return Reason(f"the history of `{node.owner}` {'is' if _complete(node) else 'was'} to be complete", node)
 
 
 def _of_rows(node: Node) -> bool:

@@ -115,6 +115,8 @@ def _store(store: Store) -> Iterator[str]:
         yield (
             f"retention {duration(store.retention)}, grace {duration(store.grace)}, segment {duration(store.segment)}"
         )
+        if store.history == "complete":
+            yield "its history is complete: right as of every time"
     elif store.expire is not None:
         yield f"rows expire {duration(store.expire)} behind the clock"
     elif store.implied:

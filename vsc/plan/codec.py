@@ -54,7 +54,11 @@ _LEFT_OUT: dict[type, frozenset[str]] = {
     nodes.StreamGlobalJoin: frozenset({"max_age"}),
     nodes.Explode: frozenset({"position"}),
     nodes.Map: frozenset({"timestamp"}),
-    nodes.Store: frozenset({"expire"}),
+    nodes.Store: frozenset({"expire", "history"}),
+    nodes.Subscribe: frozenset({"complete"}),
+    nodes.Answer: frozenset({"complete"}),
+    nodes.GroupChanges: frozenset({"complete"}),
+    nodes.Stage: frozenset({"intervals"}),
     nodes.Window: frozenset({"offset", "zone", "months"}),
 }
 _BY_TAG = {tag: cls for cls, (_, tag) in _TAGS.items()}

@@ -57,7 +57,8 @@ class Facts:
     Table: its rows `can_expire` if they are those of its input. `row_by_row` if each row is computed from one row of
     it; they are `results` if each is computed from several rows, at the latest of their times. A table's own store, if
     it has one, knows the rows before changes; without one, they come from the inputs if it is `row_by_row` or has
-    `old_of_inputs`.
+    `old_of_inputs`. It is `complete` if it takes part in the computation of a complete history: it then takes every
+    change with the interval on which it is valid.
     """
 
     __slots__ = ()
@@ -77,6 +78,7 @@ class Facts:
     results = False
     can_expire = False
     old_of_inputs = False
+    complete = False
 
     @property
     def needs_key(self) -> bool:

@@ -63,14 +63,19 @@ class Node:
         return None if self.store is None else self.store.expire
 
     @property
+    def complete(self) -> bool:
+        """Whether its table is right as of every time within its retention."""
+        return self.store is not None and self.store.history == "complete"
+
+    @property
     def waits(self) -> bool:
         """Whether something comes out when time goes on: what the operation has held back, or a row that expires."""
         return self.operation.waits or self.expire is not None
 
     @property
     def branches(self) -> bool:
-        """Whether one record may cause several: those of the operation, or those of rows that expire."""
-        return self.operation.branches or self.expire is not None
+        """Whether one record may cause several: those of the operation, of rows that expire, of a complete history."""
+        return self.operation.branches or self.expire is not None or self.complete
 
     @property
     def keeps(self) -> str | None:
@@ -127,7 +132,8 @@ class Stage:
     stage emits the source. `moved` are the nodes whose records got another key in this stage. `depth` is the depth of
     the path of every record that enters it: one place for each stage before it. `old` are the tables for whose changes
     a reader in this stage needs the row before; `latest` are those for which one needs to know which changes are the
-    newest.
+    newest; `intervals` are those for which one needs to know until when each is valid. The row before a change of these
+    is the one that was valid at its time.
     """
 
     id: int
@@ -139,6 +145,7 @@ class Stage:
     depth: int = 0
     old: tuple[str, ...] = ()
     latest: tuple[str, ...] = ()
+    intervals: tuple[str, ...] = ()
 
 
 @record

@@ -9,14 +9,24 @@ from vsc.plan.expressions import Expr
 from vsc.plan.facts import Facts, Placed, Schemas, always, made, of_versioned, placed, same_schema, value_of_items
 from vsc.plan.parts import Column, Connector, Item, Schema
 from vsc.plan.record import record
-from vsc.plan.types import STRING, TIMESTAMP, DataType
+from vsc.plan.types import BIGINT, BOOLEAN, STRING, TIMESTAMP, DataType
 
 __all__ = [
-    "DEAD_LETTER", "Aggregate", "AggregateCall", "Answer", "DeadLetters", "Distinct", "Explode",
-    "ExplodeChanges", "Filter", "GroupChanges", "Map", "Materialize", "Merge", "Operation", "Rekey", "Source",
-    "StreamGlobalJoin", "StreamStreamJoin", "StreamTableJoin", "Subscribe", "Suppress", "TableTableJoin", "ToStream",
-    "ToTable", "Window",
+    "DEAD_LETTER", "PIECE", "SPAN", "VALIDITY", "Aggregate", "AggregateCall", "Answer", "DeadLetters", "Distinct",
+    "Explode", "ExplodeChanges", "Filter", "GroupChanges", "Map", "Materialize", "Merge", "Operation", "Rekey",
+    "Source", "StreamGlobalJoin", "StreamStreamJoin", "StreamTableJoin", "Subscribe", "Suppress", "TableTableJoin",
+    "ToStream", "ToTable", "Window",
 ]  # fmt: skip
+
+SPAN = (Column("#until", BIGINT), Column("#ends", BOOLEAN))
+"""What a subscription carries for a complete history: until when the left row is valid (ms), and whether it then ends
+for the key that it refers to: no other row of the left table follows that refers to it, too."""
+PIECE = (Column("#there", BOOLEAN), *SPAN)
+"""What an answer carries for a complete history: whether there is a result, until when it is valid (ms), and whether
+it ends then: the next answer does not go on where this one ends."""
+VALIDITY = (Column("#since", BIGINT), Column("#until", BIGINT))
+"""What the change of a group carries for a complete history: since when the row that it takes back is valid (ms), and
+until when the change is."""
 
 
 @record
@@ -354,8 +364,8 @@ class StreamGlobalJoin(Facts):
 class TableTableJoin(Facts):
     """A primary-key join of two tables with the same key (KIP-914). It joins newest rows; the inputs are (left, right).
 
-    `left_versioned`, `right_versioned`: the side's status. A versioned side drops changes that are not their key's
-    newest.
+    `left_versioned`, `right_versioned`: the side drops changes that are not their key's newest, as it is versioned and
+    the join's own history is not complete.
     `items` see the left row as input 0, the right one as input 1; a missing side's columns are null.
     """
 
@@ -386,8 +396,8 @@ class Subscribe(Facts):
 
     Added by the lowering as ``JOIN#subscribe``, a stream. `foreign_key` sees the left row. In its schema, the key is
     that of the right table; the value is the left table's key columns, those of its value columns that the join reads,
-    and last ``#instruction`` (int; the runtime defines the numbers). `left`: for a left join. `versioned`: the left
-    table's status.
+    and last ``#instruction`` (int; the runtime defines the numbers), if `complete` after the columns of `SPAN`. `left`:
+    for a left join. `versioned`: changes that are not their key's newest are dropped.
     """
 
     reads = ("table",)
@@ -399,6 +409,7 @@ class Subscribe(Facts):
     foreign_key: tuple[Item, ...]
     left: bool
     versioned: bool
+    complete: bool = False
     op: Choice["subscribe"] = "subscribe"
 
 
@@ -408,7 +419,8 @@ class Answer(Facts):
 
     Added by the lowering as ``JOIN#answer``, a stream with the left table's key. Its inputs are (``JOIN#subscribe``,
     right). `items` see the left row as input 0, as it travelled with its subscription (schema `left_schema`), and the
-    right row as input 1. `versioned`: the right table's status. The join's own node is a `ToTable` that reads this one.
+    right row as input 1. `versioned`: changes that are not their key's newest are dropped. The join's own node is a
+    `ToTable` that reads this one; if `complete`, the value ends with the columns of `PIECE`.
     """
 
     reads = ("stream", "table")
@@ -422,6 +434,7 @@ class Answer(Facts):
     versioned: bool
     left_schema: Schema
     items: tuple[Item, ...]
+    complete: bool = False
     op: Choice["answer"] = "answer"
 
     def expressions(self, inputs: Schemas, own: Schema) -> Iterator[Placed]:
@@ -436,7 +449,8 @@ class GroupChanges(Facts):
     Added by the lowering as ``AGGREGATE#changes``, a stream. Its value is ``#old`` (boolean: whether a row is taken
     back), ``#new`` (boolean: whether a row is added), then each of `columns` twice, as ``old#NAME`` and ``new#NAME``.
     `columns` are first all key columns of the table, even those that the aggregate does not read (they identify the row
-    that is taken back), then the other columns that it reads. `versioned`: the table's status.
+    that is taken back), then the other columns that it reads; if `complete`, last those of `VALIDITY`. `versioned`:
+    changes that are not their key's newest are dropped.
     """
 
     reads = ("table",)
@@ -448,6 +462,7 @@ class GroupChanges(Facts):
     group: tuple[Item, ...]
     columns: tuple[str, ...]
     versioned: bool
+    complete: bool = False
     op: Choice["group_changes"] = "group_changes"
 
 

@@ -76,7 +76,8 @@ class Store:
     `retention`, how far behind stream time a look-up as of a time can go; `grace`, how far behind it a write is still
     accepted; `segment`, the span of a segment. An unversioned store has None for each; `expire` is its own: a row whose
     time is so many ms behind the clock is removed; None: rows stay. `implied` is true if no clause asked for the store,
-    but an operator needs it.
+    but an operator needs it. `history` of a versioned one: with ``complete``, the table as of every time within the
+    retention is its operation over its inputs as of that time (KIP-914, "Attempt 2").
     """
 
     name: str
@@ -86,6 +87,7 @@ class Store:
     segment: int | None = None
     implied: bool = False
     expire: int | None = None
+    history: Choice["latest", "complete"] = "latest"
 
 
 @record

@@ -40,7 +40,9 @@ class Flow:
     `at` is the moment of each (see `moments`); `key` is the key's number in `space`; `time` is event time in ms. Where
     `present` is False the record has no value, and `values` are null. `old` has the rows before a table's changes; None
     if nothing reads them or they are unknown. `latest` marks the changes that are their key's newest; None: all are, or
-    nothing reads it. `void` records take a place in the order of their cause's records, but do not leave the stage.
+    nothing reads it. `until` says until when (ms) each change of a versioned table is valid, `NEVER` without an end;
+    None: nothing reads it. The row before is then the one that was valid at the change's time. `void` records take a
+    place in the order of their cause's records, but do not leave the stage.
     """
 
     at: Moments
@@ -53,6 +55,7 @@ class Flow:
     old: Old | None = None
     latest: Mask | None = None
     void: Mask | None = None
+    until: Int64s | None = None
 
     def __len__(self) -> int:
         return len(self.key)
@@ -73,6 +76,16 @@ class Flow:
             None if self.old is None else self.old.select(mask),
             None if self.latest is None else self.latest[mask],
             None if self.void is None else self.void[mask],
+            None if self.until is None else self.until[mask],
+        )  # fmt: skip
+
+    def take(self, rows: Int64s) -> Flow:
+        """The records at `rows`, without the rows before them; the same object if these are all records, in order."""
+        if len(rows) == len(self) and np.array_equal(rows, np.arange(len(self))):
+            return replace(self, old=None)
+        return Flow(
+            self.at.take(rows), self.key[rows], self.space, self.time[rows], self.present[rows],
+            taken(self.keys, rows), taken(self.values, rows), until=None if self.until is None else self.until[rows],
         )  # fmt: skip
 
     def with_rows(self, present: Mask, values: Sequence[pa.Array], old: Old | None = None) -> Flow:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.api import NEVER
 
 __all__ = ["NONE", "Timeline", "latest_before"]
 
@@ -58,10 +59,21 @@ class Timeline:
     answers are positions in the given arrays.
     """
 
-    __slots__ = ("_arrival", "_by_arrival", "_entry", "_key", "_keys", "_minima", "_packed", "_packing", "_time")
+    __slots__ = (
+        "_arrival",
+        "_by_arrival",
+        "_entry",
+        "_given",
+        "_key",
+        "_keys",
+        "_minima",
+        "_packed",
+        "_packing",
+        "_time",
+    )
 
     def __init__(self, keys: int, key: Int64s, time: Int64s, arrival: Int64s) -> None:
-        self._keys, self._key, self._time = keys, key, time
+        self._keys, self._key, self._time, self._given = keys, key, time, arrival
         self._packing = _Packing(keys, time)
         packed = self._packing.pack(key, time)
         self._entry: Int64s | None = None
@@ -83,6 +95,33 @@ class Timeline:
         found = (at >= 0) & (self._packed[at] >= self._packing.first(key))
         answer = at if self._entry is None else self._entry[at]
         return np.where(found, answer, NONE)
+
+    def following(self, key: Int64s, time: Int64s, arrival: Int64s) -> Int64s:
+        """The lowest time beyond `time` of each key's entries that came before `arrival`; `NEVER` without one."""
+        known, newest = self.newest_time(key, arrival)
+        found = np.full(len(key), NEVER, dtype=np.int64)
+        late = np.flatnonzero(known & (newest > time))
+        if len(late):
+            mirrored = Timeline(self._keys, self._key, -self._time, self._given)
+            found[late] = self._time[mirrored.as_of(key[late], -time[late] - 1, arrival[late])]
+        return found
+
+    def between(self, key: Int64s, after: Int64s, until: Int64s, arrival: Int64s) -> tuple[Int64s, Int64s]:
+        """The times of each key's entries with ``after < time < until`` that came before `arrival`.
+
+        Returns the places of the questions, ascending, and the times, ascending for each and distinct.
+        """
+        if not len(self._packed):
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        begin = _places(self._packed, self._packing.pack(key, after))
+        counts = np.maximum(_places(self._packed, self._packing.pack(key, until - 1)) - begin, 0)
+        row = np.repeat(np.arange(len(key), dtype=np.int64), counts)
+        at = np.arange(len(row), dtype=np.int64) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
+        seen = self._arrival[at] <= arrival[row]
+        row, at = row[seen], at[seen]
+        time = self._time[at if self._entry is None else self._entry[at]]
+        again = np.append(False, (row[1:] == row[:-1]) & (time[1:] == time[:-1]))[: len(row)]
+        return row[~again], time[~again]
 
     def newest_time(self, key: Int64s, arrival: Int64s) -> tuple[Mask, Int64s]:
         """For each key whether any entry came before `arrival`, and the highest time of those."""

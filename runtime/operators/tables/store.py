@@ -23,6 +23,7 @@ from vsc.runtime.operators.tables.lookups import NO_RECORD, OLDER_THAN_RETENTION
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.tables.search import Timeline, latest_before
 from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.api import NEVER
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.timed_rows import TimestampedStore
@@ -223,6 +224,44 @@ class VersionedColumns(TableColumns):
         time = known.time[at] if len(known.time) else np.zeros(len(flow), dtype=np.int64)
         return Old(present, time, known.pool.take(np.where(present, at, -1)))
 
+    def intervals(self, flow: Flow) -> tuple[Int64s, Old]:
+        """For each change that was put, until when it is valid, and the row that was valid at its time before."""
+        came, puts = self._came()
+        known = self._known(*self._stored(flow.key, flow.time, NEVER), puts)
+        at = known.timeline.as_of(flow.key, flow.time, came - 1)
+        present = (at >= 0) & known.live[at] if len(known.live) else np.zeros(len(flow), dtype=np.bool_)
+        time = known.time[at] if len(known.time) else np.zeros(len(flow), dtype=np.int64)
+        until = known.timeline.following(flow.key, flow.time, came - 1)
+        return until, Old(present, time, known.pool.take(np.where(present, at, -1)))
+
+    def between(self, flow: Flow) -> tuple[Int64s, Int64s]:
+        """The times at which versions begin within the intervals of changes, as it was when each change arrived.
+
+        Returns the places of the changes, ascending, and the times, ascending for each.
+        """
+        assert flow.until is not None
+        _, puts, now = self._beside(flow.at)
+        known = self._known(*self._stored(flow.key, flow.time, flow.until), puts)
+        return known.timeline.between(flow.key, flow.time, flow.until, now)
+
+    def stored_within(self, key: Int64s, begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s, pa.BinaryArray]:
+        """The versions from before the batch that are valid within ``[begin, end]`` of their keys, and the newest ones:
+        key numbers, times, encoded rows, ascending by key and time."""
+        return self._stored(key, begin, end)
+
+    def earliest(self, moving: Int64s) -> Int64s:
+        """The earliest times that the store takes where this moves the clock."""
+        earliest: Int64s = np.maximum(np.maximum(moving, self.stream_time) - self.grace, self.floor)
+        return earliest
+
+    def encoded(self, flow: Flow) -> pa.BinaryArray:
+        """The rows of a flow as they are stored, null for tombstones."""
+        return self._encoded(flow)
+
+    def decoded(self, stored: pa.BinaryArray, fresh: Sequence[pa.Array], places: Int64s) -> tuple[pa.Array, ...]:
+        """The columns at `places` in the `stored` rows, then in the columns `fresh`; null where negative."""
+        return Pool(self._codec, stored, fresh).take(places)
+
     def latest(self, flow: Flow) -> Mask | None:
         if self._results:
             return None
@@ -254,7 +293,7 @@ class VersionedColumns(TableColumns):
 
     def look_up(self, flow: Flow, as_of: bool, limit: Int64s | None) -> TableRows:
         came, puts, now = self._beside(flow.at)
-        known = self._known(*(self._stored(flow) if as_of else self._newest_of(flow)), puts)
+        known = self._known(*(self._stored(flow.key, flow.time, flow.time) if as_of else self._newest_of(flow)), puts)
         at = known.timeline.as_of(flow.key, flow.time, now) if as_of else known.timeline.newest(flow.key, now)
         # `_clock` begins with what it showed before the batch: as many changes as came before a look-up have moved it.
         clock = self._clock[np.searchsorted(came, now)] if limit is None else np.maximum(limit, self.stream_time)
@@ -288,14 +327,14 @@ class VersionedColumns(TableColumns):
             arrival, live = np.concatenate([arrival, puts_at]), np.concatenate([live, puts.present])
         return _Known(Timeline(len(self._space.keys), key, time, arrival), time, live, self._pool(stored))
 
-    def _stored(self, flow: Flow) -> tuple[Int64s, Int64s, pa.BinaryArray]:
-        """The store's versions that look-ups as of the flow's times can reach: key numbers, valid from, rows."""
+    def _stored(self, key: Int64s, begin: Int64s, end: Int64s | int) -> tuple[Int64s, Int64s, pa.BinaryArray]:
+        """The store's versions that are valid from `begin` to `end` of their keys: key numbers, valid from, rows."""
         count = len(self._space.keys)
-        touched = np.flatnonzero(np.bincount(flow.key, minlength=count))
+        touched = np.flatnonzero(np.bincount(key, minlength=count))
         low = np.full(count, np.iinfo(np.int64).max, dtype=np.int64)
         high = np.full(count, -1, dtype=np.int64)
-        np.minimum.at(low, flow.key, flow.time)
-        np.maximum.at(high, flow.key, flow.time)
+        np.minimum.at(low, key, begin)
+        np.maximum.at(high, key, end)
         # look-ups older than the retention can only find a key's newest version
         low = np.maximum(low, self._store.observed_stream_time - self._store.retention)
         high = np.maximum(high, low)

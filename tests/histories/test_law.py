@@ -1,0 +1,83 @@
+"""Complete histories are right as of every time, whatever the order, cuts, restarts and partitions.
+
+Set ``VSC_HISTORIES`` to run more seeds (``1000``) or others (``5000:5100``) than the usual few.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.histories.law import SHAPES, Case, broken
+from tests.random_topologies.seeds import seeds
+from vsc.testing import TopologyTestDriver
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_table_as_of_every_time_is_its_operation_over_its_inputs_as_of_that_time(shape: str) -> None:
+    for seed in seeds("VSC_HISTORIES", 2):
+        assert not list(broken(Case.of(seed, shape))), f"seed {seed}"
+
+
+JOINED = """
+table a (k string, x string, at bigint) from memory () key k timestamp at delete when x is null
+  materialize versioned (retention = {retention});
+table b (k string, y string, at bigint) from memory () key k timestamp at delete when y is null
+  materialize versioned (retention = {retention});
+table j = {mode} join a with b select a.x as x, b.y as y
+  materialize versioned (retention = {retention}, history = 'complete');
+stream s (k string, at bigint) from memory () key k timestamp at;
+stream found = left join s with j select j.x as x, j.y as y;
+sink j to memory ();
+sink found to memory ();
+"""
+Sent = list[tuple[tuple[str | None, str | None] | None, int]]
+
+
+def joined(rows: list[tuple[str, str | None, int]], mode: str = "", retention: str = "1 hour") -> list[Sent]:
+    """What goes out at each row of `a` or `b`."""
+    found = []
+    with TopologyTestDriver(JOINED.format(mode=mode, retention=retention)) as driver:
+        for name, value, at in rows:
+            driver.pipe(name, {"k": "k", "x" if name == "a" else "y": value, "at": at})
+            records = driver.read("j")
+            found.append([(r.value and (r.value["x"], r.value["y"]), r.timestamp) for r in records])
+    return found
+
+
+def test_the_first_example_of_kip_914() -> None:
+    rows = [("a", "a0", 0), ("a", "a5", 5), ("b", "b2", 2), ("b", "b3", 3), ("b", "b4", 4), ("a", "a1", 1)]
+    assert joined([*rows, ("a", "a1", 1)])[2:] == [
+        [(("a0", "b2"), 2), (("a5", "b2"), 5)],
+        [(("a0", "b3"), 3), (("a5", "b3"), 5)],
+        [(("a0", "b4"), 4), (("a5", "b4"), 5)],
+        [(("a1", "b2"), 2), (("a1", "b3"), 3), (("a1", "b4"), 4)],
+        [],
+    ]
+
+
+def test_a_left_row_that_comes_behind_the_end_of_its_partner() -> None:
+    rows = [("a", "a5", 5), ("b", "b7", 7), ("b", None, 20), ("a", "a10", 10)]
+    assert joined(rows, "left") == [
+        [(("a5", None), 5)],
+        [(("a5", "b7"), 7)],
+        [(("a5", None), 20)],
+        [(("a10", "b7"), 10), (("a10", None), 20)],
+    ]
+
+
+def test_nothing_goes_out_below_the_retention() -> None:
+    rows = [("b", "b0", 0), ("a", "a4", 4), ("a", "a30", 30), ("a", "a25", 25), ("a", "a19", 19)]
+    assert joined(rows, retention="10 ms")[2:] == [[(("a30", "b0"), 30)], [(("a25", "b0"), 25)], []]
+    late = [("b", "b30", 30), ("a", "a15", 15)]  # b is newer: a row of a is cut to what the join still promises
+    assert joined([("a", "a0", 0), *late], "left", "10 ms")[2] == [(("a15", None), 20), (("a15", "b30"), 30)]
+
+
+def test_a_stream_finds_the_row_of_its_time() -> None:
+    with TopologyTestDriver(JOINED.format(mode="left", retention="1 hour")) as driver:
+        for name, value, at in [("a", "a5", 5), ("b", "b7", 7), ("b", None, 20), ("a", "a10", 10)]:
+            driver.pipe(name, {"k": "k", "x" if name == "a" else "y": value, "at": at})
+        for at in (30, 12, 8):
+            driver.pipe("s", {"k": "k", "at": at})
+        found = [record.value for record in driver.read("found")]
+    assert found == [{"x": "a10", "y": None}, {"x": "a10", "y": "b7"}, {"x": "a5", "y": "b7"}]
