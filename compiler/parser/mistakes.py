@@ -13,35 +13,20 @@ from collections.abc import Callable
 from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.diagnostics.suggest import misspelt, nearest
 from vsc.compiler.diagnostics.wording import code, string
-from vsc.compiler.parser.habits import sql_clause
 from vsc.compiler.parser.machine import Failure, Machine
 from vsc.compiler.parser.missing import bracket, comma, incomplete, starts_statement
+from vsc.compiler.parser.mistake_rows import explanation, row_for
 from vsc.compiler.parser.place import Explanation, Repair, WrongPlace
-from vsc.compiler.parser.surroundings import open_bracket
+from vsc.compiler.parser.surroundings import open_bracket, operation, wrong
 from vsc.compiler.parser.units import duration_mistake
 from vsc.compiler.parser.wording import form_of, found, one_of
-from vsc.compiler.parser.wrong_expressions import wrong_expression
-from vsc.compiler.parser.wrong_operations import OTHER_JOINS, form_at, wrong_operation
-from vsc.compiler.parser.wrong_options import wrong_options
-from vsc.compiler.parser.wrong_sources import wrong_source
-from vsc.compiler.parser.wrong_statements import wrong_statement
 from vsc.compiler.source import Span
+from vsc.grammar.forms import operations
 
-__all__ = ["explain"]
+__all__ = ["MISTAKES", "explain"]
 
 _COMPARISONS = ("EQUAL", "LESSTHAN", "MORETHAN", "IS", "IN", "BETWEEN", "LIKE", "NOT")
 _COMPARISON_SIGNS = frozenset(["=", "<>", "!=", "<", "<=", ">", ">="])
-_PATTERNS = "write `regexp_like(text, 'regex')`"
-_OTHER_OPERATORS = {
-    "ilike": "compare in lower case: `lower(x) like 'a%'`",
-    **dict.fromkeys(("rlike", "regexp", "regexp_like", "similar", "glob", "matches"), _PATTERNS),
-    "isnull": "write `x is null`",
-    "notnull": "write `x is not null`",
-    "div": "write `floor(x / y)`, or `cast(x / y as bigint)`",
-    "mod": "write `x % y`",
-    "xor": "write `a <> b`",
-}
-"""Operators of SQL's dialects. Some are similar to one of the language that means something else."""
 _COLUMN = re.compile(r"[\w.`]+")
 
 
@@ -57,10 +42,14 @@ def explain(machine: Machine, failure: Failure, first: int) -> Explanation:
         return None, Repair(place.tables.name, consumes=True) if "NAME" in place.expected else None
     if place.damaged() or (place.index - 1 > first and place.word_at(place.index - 1) in told):
         return None, None
-    for mistake in _MISTAKES:
-        explanation = mistake(place)
-        if explanation is not None:
-            return explanation
+    for mistake in MISTAKES:
+        if isinstance(mistake, str):
+            row = row_for(mistake, place)
+            said = None if row is None else explanation(row, place)
+        else:
+            said = mistake(place)
+        if said is not None:
+            return said
     return _unexpected(place)
 
 
@@ -136,8 +125,6 @@ def _misspelled(place: WrongPlace) -> Explanation | None:
     shortest = 4 if place.terminal in place.tables.reserved else 3  # `end` is not a misspelled `and`
     if not place.is_word() or len(place.word) < shortest or place.word.startswith("`"):
         return None
-    if "OR" in place.expected and (help := _OTHER_OPERATORS.get(place.word.lower())) is not None:
-        return place.finding("VSC010", f"there is no operator `{place.word}`", help), None
     words = {place.tables.texts[place.tables.number[name]]: name for name in place.expected
              if name in place.tables.number and name.lower() in place.tables.words}  # fmt: skip
     near = nearest(place.word, words)
@@ -146,19 +133,6 @@ def _misspelled(place: WrongPlace) -> Explanation | None:
     message, help = f"unknown word `{place.word}`", f"did you mean `{near}`?"
     finding = place.finding("VSC005", message, help, new=misspelt(place.word, words))
     return finding, Repair(place.tables.number[words[near]], consumes=True)
-
-
-def _window(place: WrongPlace) -> Explanation | None:
-    """`emit` without a window, or a window right after `group by`, with no expression to group by."""
-    if "WINDOW" not in place.expected or "AS" not in place.expected:
-        return None
-    if place.word == "emit":
-        help = "write the window in front of it, as in `window tumbling (size = 1 hour) emit final`, or remove it"
-        return place.finding("VSC005", "`emit` needs a window", help), None
-    if place.word_at(place.index - 1) == "window" and place.word_at(place.index + 1) == "(":
-        span, help = place.tokens.span(place.index - 1), "write it in front, as in `group by account window ...`"
-        return place.finding("VSC005", "`group by` needs an expression", help, span), None
-    return None
 
 
 def _missing_as(place: WrongPlace) -> Explanation | None:
@@ -189,48 +163,6 @@ def _missing_as(place: WrongPlace) -> Explanation | None:
     return finding, Repair(None, consumes=False)
 
 
-def _other_dialect(place: WrongPlace) -> Explanation | None:
-    """Forms of SQL and other dialects that this language writes differently."""
-    fact = None
-    if "JOIN" in place.expected and place.word.lower() in OTHER_JOINS:
-        fact, help = f"there is no `{place.word} join`", OTHER_JOINS[place.word.lower()]
-    elif place.word.lower() == "select" and "FILTER" in place.expected:
-        help = "write `map INPUT select ...`"
-    elif place.word.lower() == "from" and {"COMMA", "SEMICOLON"} <= set(place.expected):
-        fact = "the input of an operation does not follow `from`"
-        help = "write the input before `select`, as in `map INPUT select ...`"
-    elif place.name == "WHERE" and {"SEMICOLON", "SELECT"} & set(place.expected):
-        fact = "only a `filter` has a `where`"
-        help = "filter in a separate statement, as in `stream NAME = filter INPUT where ...;`"
-    elif _as_of(place):
-        fact = "a join does not say as of which time"
-        help = "leave it out: a join with a versioned table finds the row that was valid at the record's own time"
-    elif place.expected == ["EQUAL"]:
-        help = "write `=`" if place.before != "STRING" else "an option has a name, as in `path = '...'`"
-    elif place.word == "outer" and place.word_at(place.index - 1) == "left":
-        fact = "there is no `left outer join`"
-        help = "write `left join`"
-    elif place.word == ":" and place.word_at(place.index + 1) == ":":
-        help = "write `cast(... as TYPE)`"
-    elif "COLON" in place.expected and place.is_word():
-        return _member(place)
-    elif place.name == "AS" and "EQUAL" in place.expected and "OR" not in place.expected:
-        help = "write `=`"
-    elif place.name in ("RPAR", "COMMA") and "AS" in place.expected and "COMMA" not in place.expected:
-        fact = "a `cast` needs a type"
-        help = "write `cast(... as TYPE)`"
-    elif place.name == "DURATION" and place.word_at(place.index - 1) == "interval":
-        fact, help = "a duration is written without `interval`", f"write `{place.word}`"
-    elif place.name == "SEMICOLON" and place.expected == ["LPAR"]:
-        fact = f"the options of `{place.word_at(place.index - 1)}` are missing"
-        help = f"write `{place.word_at(place.index - 1)} ()`"
-    elif place.word == "=" and place.before == "NOT":
-        fact, help = "a comparison has no `not`", "write `<>`"
-    else:
-        return None
-    return _unexpected(place, help, _edit(place), fact)
-
-
 def _twice(place: WrongPlace) -> Explanation | None:
     """A word or a sign that stands twice."""
     same = place.word == place.word_at(place.index - 1) and place.index - 1 > place.first
@@ -255,108 +187,49 @@ def _second(place: WrongPlace, index: int) -> Explanation:
     return Finding("VSC005", span, f"{code(word)} stands twice", (), "remove one of them", fix), None
 
 
-def _typed_literal(place: WrongPlace) -> Explanation | None:
-    """``date '2026-01-01'``. Behind the items of a map, `timestamp` begins a clause, which then ends too late."""
-    clause = place.name in ("AS", "COMMA") and place.before == "STRING"
-    index = place.index - clause
-    kind, literal = place.word_at(index - 1).lower(), place.word_at(index)
-    if (kind != "timestamp" and (clause or kind != "date")) or not re.match("'[0-9]", literal):
-        return None
-    fact = f"there are no literals that begin with `{kind}`"
-    return Finding("VSC005", place.tokens.span(index), fact, (), f"write `cast({literal} as {kind})`"), None
-
-
-def _member(place: WrongPlace) -> Explanation:
-    """A name or a type inside ``<...>`` after a name: ``struct<a int>``, ``map<string int>``."""
-    before, opened = place.word_at(place.index - 1), place.index - 1
-    while opened > place.first and place.word_at(opened) != "<":
-        opened -= 1
-    if place.word_at(opened - 1).lower() == "map":
-        fix = Fix(Span(place.span.start - 1, place.span.start - 1), ",")
-        return Finding("VSC022", place.span, "a comma is missing between the types of a map", (),
-                       f"write `map<{before}, {place.word}>`", fix), None  # fmt: skip
-    return _unexpected(
-        place, f"write `{before}: {place.word}`", _edit(place), "a `:` stands between a member and its type"
-    )
-
-
-def _edit(place: WrongPlace) -> Fix | None:
-    """What certainly has to change at a form of another dialect."""
-    starts, end = place.tokens.starts, place.tokens.ends[place.index - 1]
-    word, before, following = place.word.lower(), place.word_at(place.index - 1), place.word_at(place.index + 1).lower()
-    joins = "JOIN" in place.expected
-    if (joins and (word, following) in (("inner", "join"), ("full", "outer"))) or (before, word) == ("left", "outer"):
-        return Fix(Span(place.span.start, starts[place.index + 1]), "")
-    if joins and (word, following) == ("full", "join"):
-        return Fix(place.span, "outer")
-    if place.name == "DURATION" and before == "interval":
-        return Fix(Span(starts[place.index - 1], place.span.start), "")
-    if place.name == "SEMICOLON" and place.expected == ["LPAR"]:
-        return Fix(Span(end, end), " ()")
-    if "COLON" in place.expected and place.is_word():
-        return Fix(Span(end, end), ":")
-    if place.name == "AS" and "EQUAL" in place.expected and "OR" not in place.expected:
-        return Fix(place.span, "=")
-    return None
-
-
-def _as_of(place: WrongPlace) -> bool:
-    """Whether this is ``join ... as of TIME`` or SQL's ``for system_time as of TIME``."""
-    if place.word.lower() == "for":
-        return place.word_at(place.index + 1).lower() == "system_time"
-    return "GRACE" in place.expected and [place.word_at(place.index - i) for i in (2, 1)] == ["as", "of"]
-
-
-def _unexpected(
-    place: WrongPlace, help: str | None = None, fix: Fix | None = None, fact: str | None = None
-) -> Explanation:
-    """The finding for a token that belongs elsewhere; `fact` says why, if that is known."""
+def _unexpected(place: WrongPlace) -> Explanation:
+    """The finding for a token that belongs elsewhere, where nothing more is known."""
     if place.index == place.first and "TOPOLOGY" in place.expected:
         expected = "a statement begins with `topology`, `stream`, `table`, `global table` or `sink`"
     else:
         expected = one_of(place.expected, place.tables)
-    if help is None and place.terminal in place.tables.reserved and "NAME" in place.expected:
-        help = f"as a name, `{place.word}` needs backticks"
-    if help is None:
-        help = _form(place)
-    message = fact or f"{expected}, found {found(place.name, place.word)}"
-    return Finding("VSC005", place.span, message, (), help, fix), None
+    is_reserved = place.terminal in place.tables.reserved and "NAME" in place.expected
+    help = f"as a name, `{place.word}` needs backticks" if is_reserved else _form(place)
+    return wrong(place, f"{expected}, found {found(place.name, place.word)}", help)
 
 
 def _form(place: WrongPlace) -> str:
     """The form of the statement, as a last resort."""
-    form = form_at(place)
-    if form is not None:
-        return f"the form is `{form}`"
-    head = place.word_at(place.first)
-    if head in ("sink", "topology"):
-        return f"the form is `{form_of(head)}`"
+    at, head = operation(place), place.word_at(place.first)
+    word = head if at is None else place.word_at(at)
+    if word in operations() or word in ("sink", "topology"):
+        return f"the form is `{form_of(word)}`"
     if head in ("stream", "table", "global") and place.index > place.first:
         return "the form is `KIND NAME (COLUMN TYPE, ...) from CONNECTOR (...) key COLUMN`, or `KIND NAME = OPERATION`"
     return "remove it, or begin with one of them; `;` ends a statement"
 
 
-_MISTAKES: tuple[Callable[[WrongPlace], Explanation | None], ...] = (
+MISTAKES: tuple[Callable[[WrongPlace], Explanation | None] | str, ...] = (
     _upper_case,
     _chained_comparison,
     _missing_semicolon,
     incomplete,
     _name_twice,
-    wrong_statement,
+    "statements",
     bracket,
-    _typed_literal,
+    "literals",
     comma,
-    wrong_source,
-    wrong_options,
-    sql_clause,
-    _window,
-    wrong_operation,
-    wrong_expression,
+    "sources",
+    "options",
+    "sql",
+    "operations",
+    "expressions",
     duration_mistake,
     _unquoted_value,
-    _other_dialect,
+    "dialects",
     _reserved_name,
     _misspelled,
     _missing_as,
     _twice,
 )
+"""Who is asked, in this order: families of rows, and functions."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from vsc.compiler.diagnostics.wording import code
 from vsc.compiler.parser.place import Explanation, WrongPlace
 from vsc.compiler.source import Span
 
 __all__ = [
+    "before_comma",
     "body",
+    "bracket_end",
     "closing",
     "declared",
     "in_columns",
@@ -16,10 +17,8 @@ __all__ = [
     "open_bracket",
     "opening",
     "operation",
-    "options_of_a_store",
     "phrase",
     "say",
-    "sql",
     "text",
     "wrong",
 ]
@@ -37,11 +36,6 @@ def say(
 def wrong(place: WrongPlace, message: str, help: str, span: Span | None = None, new: str | None = None) -> Explanation:
     """`say` for what is not expected at its place."""
     return say(place, "VSC005", message, help, span, new)
-
-
-def sql(place: WrongPlace, message: str, help: str, span: Span | None = None, new: str | None = None) -> Explanation:
-    """`say` for what SQL or another system writes differently."""
-    return say(place, "VSC010", message, help, span, new)
 
 
 def phrase(place: WrongPlace, count: int, start: int = 0) -> tuple[str, ...]:
@@ -83,6 +77,14 @@ def open_bracket(place: WrongPlace) -> int | None:
     return None
 
 
+def bracket_end(place: WrongPlace) -> int:
+    """The next ``]`` of the statement, or its last token."""
+    last = place.index
+    while place.word_at(last) not in ("]", ";", ""):
+        last += 1
+    return last
+
+
 def text(place: WrongPlace, first: int, last: int) -> str:
     """The text from one token to another, on one line."""
     if last < first:
@@ -99,6 +101,11 @@ def body(place: WrongPlace, first: int, *ends: str) -> str:
             break
         index += 1
     return text(place, first, index - 1)
+
+
+def before_comma(place: WrongPlace) -> str:
+    """The text between the open bracket and the comma at the place."""
+    return text(place, (open_bracket(place) or place.first) + 1, place.index - 1)
 
 
 def name_index(place: WrongPlace) -> int:
@@ -129,10 +136,3 @@ def input_of(place: WrongPlace) -> str:
         if place.word_at(index) == "=":
             return place.word_at(index + 2)
     return "INPUT"
-
-
-def options_of_a_store(place: WrongPlace, before: str = "") -> Explanation:
-    """The parenthesis at this place has options of a store, and its kind is missing; `before`: what to write first."""
-    options = text(place, place.index, closing(place, place.index))
-    kind = "unversioned" if "expire" in options else "versioned"
-    return wrong(place, f"these are options of {code(kind)}", f"write {code(f'{before}{kind} {options}')}")

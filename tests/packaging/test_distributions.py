@@ -19,10 +19,11 @@ def expected(root: Path) -> set[str]:
     for folder, inside in folders.items():
         modules |= {f"{inside}/{file.relative_to(root / folder)}" for file in (root / folder).rglob("*.py")}
     pages = {f"vsc/compiler/diagnostics/pages/{page.name}" for page in (root / "docs/diagnostics").glob("*.md")}
+    rows = {f"vsc/compiler/parser/rows/{file.name}" for file in (root / "compiler/parser/rows").glob("*.txt")}
     data = [
         file for folder in ("vsc/completions", "vsc/template") for file in (root / folder).rglob("*") if file.is_file()
     ]
-    return modules | pages | set(DATA) | {str(file.relative_to(root)) for file in data}
+    return modules | pages | rows | set(DATA) | {str(file.relative_to(root)) for file in data}
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(dist: Path, expected: set[str]) -> None:

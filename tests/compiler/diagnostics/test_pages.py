@@ -9,6 +9,8 @@ import pytest
 
 from vsc.compiler import check_topology
 from vsc.compiler.diagnostics.codes import CODES
+from vsc.compiler.parser.mistake_rows import rows
+from vsc.compiler.parser.mistakes import MISTAKES
 
 FOLDER = Path(__file__).parents[3] / "docs" / "diagnostics"
 PAGES = sorted(FOLDER.glob("VSC[0-5]*.md"))
@@ -65,5 +67,5 @@ def test_every_code_that_the_package_uses_is_registered_and_every_registered_one
         for path in files
         if path.name != "codes.py"
         for code in re.findall(r'"(VSC\d{3})"', path.read_text(encoding="utf-8"))
-    }
+    } | {row.code for family in MISTAKES if isinstance(family, str) for row in rows(family)}
     assert used == set(CODES)

@@ -14,7 +14,9 @@ from tests.compiler.notes import finding, noted
 from tests.compiler.passes.test_passes import cases
 from vsc.compiler import check_topology
 from vsc.compiler.driver import survey_topology
-from vsc.compiler.parser import parse
+from vsc.compiler.parser import mistake_rows, mistakes, parse
+from vsc.compiler.parser.mistake_rows import Row
+from vsc.compiler.parser.place import WrongPlace
 from vsc.compiler.source import SourceFile
 
 FILES = sorted((Path(__file__).parent / "mistakes").glob("*.vdsl"))
@@ -31,6 +33,24 @@ def test_a_mistake_has_one_finding_that_says_the_fact_and_the_fix(text: str) -> 
     findings = [one for one in survey_topology(plain, "case.vdsl").findings if one.code not in _UNUSED]
     assert sorted(finding(source, one.code, one.span) for one in findings) == expected
     assert sorted(f"{one.message}; {one.help}" for one in findings) == sorted(_SAID.findall(text))
+
+
+def test_every_row_explains_a_noted_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that another one hides, or that no text reaches, explains none. So each row has an example."""
+    found: set[tuple[str, int]] = set()
+
+    def seen(family: str, place: WrongPlace) -> Row | None:
+        row = mistake_rows.row_for(family, place)
+        found.update([(family, row.line)] if row is not None else [])
+        return row
+
+    monkeypatch.setattr(mistakes, "row_for", seen)
+    for path in FILES:
+        for _, text in cases(path):
+            parse(noted(_SAID.sub("", text))[0])
+    families = [family for family in mistakes.MISTAKES if isinstance(family, str)]
+    every = {(family, row.line) for family in families for row in mistake_rows.rows(family)}
+    assert every - found == set()
 
 
 OPEN = """\

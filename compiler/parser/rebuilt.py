@@ -1,55 +1,29 @@
-"""SQL clauses that this language writes differently. The help for each shows the statement to write.
+"""Statements rebuilt from the user's own words, so that what a finding says to write can be pasted.
 
-The statement is built from the user's own words, so that it can be pasted. Parts that cannot be derived are ``...``.
+Rows of mistakes have them as holes. Parts that cannot be derived are ``...``.
 """
 
 from __future__ import annotations
 
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.compiler.parser.place import Explanation, WrongPlace
-from vsc.compiler.parser.surroundings import closing, input_of, opening, text
+from vsc.compiler.expressions.elsewhere import instead_of
+from vsc.compiler.parser.place import WrongPlace
+from vsc.compiler.parser.surroundings import body, closing, input_of, open_bracket, opening, text
+from vsc.grammar.forms import operations
 from vsc.plan.functions import AGGREGATES
 
-__all__ = ["SORTING", "sql_clause"]
+__all__ = [
+    "as_function", "filtered_call", "groups", "having", "in_key", "operation_before_input", "over",
+    "part_of_time", "rekey",
+]  # fmt: skip
 
+_ONE_OF_EACH = "aggregate: `first`, `last`, `min_by` and `max_by` keep a value of one row of each key"
 _CLAUSE_ENDS = frozenset(("select", "materialize", "window", "order", "limit", ";"))
 _NULLS_DO_NOT_COUNT = ("count", "sum", "avg", "min", "max")
-_ONE_OF_EACH = "aggregate: `first`, `last`, `min_by` and `max_by` keep a value of one row of each key"
-SORTING = "remove it: a stream never ends, so it cannot be sorted; an aggregate can keep the `min_by` or `max_by`"
+_PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second", "dow", "epoch")
 
 
-def sql_clause(place: WrongPlace) -> Explanation | None:
-    """Explains a clause that only SQL has, or an expression as the key of a source."""
-    word, following = place.word.lower(), place.word_at(place.index + 1).lower()
-    called = place.word_at(place.index - 1) == ")" and following == "("
-    if place.index == place.first:
-        return None
-    if word == "having":
-        return _refused(place, "there is no `having`", _having(place))
-    if word == "over" and called:
-        return _refused(place, "there are no window functions", _over(place))
-    if word == "over" and following == "(":
-        return _refused(
-            place, "there is no `over`", "write the window after the groups: `window tumbling (size = 1 hour)`"
-        )
-    if word == "filter" and called and place.word_at(place.index + 2).lower() == "where":
-        return _refused(place, "an aggregate does not take a `filter`", _filter(place))
-    if word == "qualify":
-        return _refused(place, "there is no `qualify`", _ONE_OF_EACH)
-    if (word == "order" and following == "by") or (word == "limit" and following.isdigit()):
-        return _refused(place, f"there is no `{'order by' if word == 'order' else word}`", SORTING)
-    if place.word_at(place.index - 1).lower() == "distinct" and place.word_at(place.index - 2).lower() == "select":
-        return _refused(place, "there is no `select distinct`", "group by the columns: `aggregate INPUT group by ...`")
-    if word == "(" and _in_key(place):
-        return _refused(place, "the key of a source is made of its columns, not of expressions", _rekey(place))
-    return None
-
-
-def _refused(place: WrongPlace, message: str, help: str) -> Explanation:
-    return place.finding("VSC010", message, help), None
-
-
-def _having(place: WrongPlace) -> str:
+def having(place: WrongPlace) -> str:
     """A filter on the aggregate's table. Aggregate calls in its condition become the columns of their results."""
     condition, index, missing = [], place.index + 1, ""
     while (word := place.word_at(index)) and word.lower() not in _CLAUSE_ENDS:
@@ -80,7 +54,7 @@ def _column_of(place: WrongPlace, call: str) -> str:
     return ""
 
 
-def _over(place: WrongPlace) -> str:
+def over(place: WrongPlace) -> str:
     """The aggregate, joined back to its input; for functions that number rows, aggregates that keep one row per key."""
     start = opening(place, place.index - 1) - 1
     call, end = text(place, start, place.index - 1), closing(place, place.index + 1)
@@ -95,7 +69,7 @@ def _over(place: WrongPlace) -> str:
     return f"aggregate and join: {code(aggregate)}, then {code(f'join {source} with {table} on {keys} select ...')}"
 
 
-def _filter(place: WrongPlace) -> str:
+def filtered_call(place: WrongPlace) -> str:
     """An aggregate of a ``case`` if the function ignores nulls, else a filter on the input."""
     start = opening(place, place.index - 1) - 1
     name, argument = place.word_at(start), text(place, start + 2, place.index - 2)
@@ -106,7 +80,7 @@ def _filter(place: WrongPlace) -> str:
     return f"write {code(f'{name}(case when {condition} then {value} end)')}"
 
 
-def _in_key(place: WrongPlace) -> bool:
+def in_key(place: WrongPlace) -> bool:
     """Whether this place follows a column of a source's ``key`` clause."""
     index = place.index - 1
     if "TIMESTAMP" not in place.expected or not place.word_at(index).isidentifier():
@@ -116,7 +90,8 @@ def _in_key(place: WrongPlace) -> bool:
     return place.word_at(index - 1) == "key"
 
 
-def _rekey(place: WrongPlace) -> str:
+def rekey(place: WrongPlace) -> str:
+    """A source whose key is an expression: the key, computed after it."""
     kind, name = place.word_at(place.first), place.word_at(place.first + 1)
     call = text(place, place.index - 1, closing(place, place.index))
     if kind == "stream":
@@ -129,3 +104,49 @@ def _rekey(place: WrongPlace) -> str:
 def _called(written: str, suffix: str) -> str:
     """The name of a new node: a name, as it is written, with a suffix."""
     return named(written.strip("`").replace("``", "`") + suffix)
+
+
+def groups(place: WrongPlace) -> str:
+    """What follows ``group by`` later in the statement."""
+    index = place.index
+    while (found := place.word_at(index)) and found != ";":
+        if found.lower() == "group" and place.word_at(index + 1).lower() == "by":
+            return body(place, index + 2, "select", "window", "having", "order", "emit", "limit")
+        index += 1
+    return "COLUMN"
+
+
+def operation_before_input(place: WrongPlace) -> str:
+    """``s union t``, ``s where n > 1``: the operation in front of its input."""
+    source, word = place.word, place.word_at(place.index + 1).lower()
+    known = {"union": f"merge {source}, ...", "where": f"filter {source} where ...",
+             "select": f"map {source} select ...", "group": f"aggregate {source} group by ... select ..."}  # fmt: skip
+    if word == "filter":
+        return known["where"]
+    if word == "map":
+        return known["select"]
+    if word in known:
+        return known[word]
+    if operations().get(word, "join") != "join":
+        return f"{word} {source} ..."
+    left = "left " if word == "left" else "outer " if word in ("outer", "full") else ""
+    return f"{left}join {source} with ..."
+
+
+def as_function(place: WrongPlace) -> str:
+    """``k.upper()`` as a call: ``upper(k)``."""
+    name, value = place.word_at(place.index - 1), place.word_at(place.index - 3)
+    value = value if value.isidentifier() else "..."
+    arguments = text(place, place.index + 1, closing(place, place.index) - 1)
+    function = instead_of(name)[1] or name
+    return f"{function}({value}, {arguments})" if arguments else f"{function}({value})"
+
+
+def part_of_time(place: WrongPlace) -> str:
+    """``extract(year from at)`` as a call; empty if no function gives that part."""
+    opened = open_bracket(place) or place.first
+    part = place.word_at(opened + 1).lower()
+    first = place.index + (place.word.lower() == "from")
+    rest = text(place, first, closing(place, opened) - 1)
+    whole = {"epoch": f"unix_seconds({rest})", "dow": f"dayofweek({rest}) - 1"}
+    return whole.get(part, f"{part}({rest})") if part in _PARTS else ""
