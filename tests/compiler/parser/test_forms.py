@@ -17,7 +17,7 @@ def test_an_operation_looks_as_its_rule_says() -> None:
     assert form_of("filter") == "filter INPUT where EXPRESSION [materialize ...]"
     assert form_of("map") == ("map INPUT select EXPRESSION [as NAME], ... [timestamp EXPRESSION] [materialize ...]")
     assert form_of("suppress") == "suppress TABLE until window closes|time limit DURATION [(...)]"
-    assert form_of("explode") == "explode STREAM by EXPRESSION as NAME|(NAME, NAME)"
+    assert form_of("merge") == "merge STREAM, ..."
     assert form_of("left").startswith("[left|outer] join INPUT with INPUT [on EXPRESSION [as NAME], ...] [within ")
     assert form_of("sink") == "sink NAME [of NAME] to CONNECTOR (...)"
 

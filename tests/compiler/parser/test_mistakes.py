@@ -1,6 +1,7 @@
 """Mistakes that people make, by family: each file of ``mistakes`` notes the findings beside the lines.
 
-Below a mistake, ``--: `` begins what its finding says, with its help after a semicolon.
+Below a mistake, ``--: `` begins what its finding says, with its help after a semicolon. The form of an operation is
+noted as ``{form:filter}``.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from vsc.compiler.driver import survey_topology
 from vsc.compiler.parser import mistake_rows, mistakes, parse
 from vsc.compiler.parser.mistake_rows import Row
 from vsc.compiler.parser.place import WrongPlace
+from vsc.compiler.parser.wording import form_of
 from vsc.compiler.source import SourceFile
 
 FILES = sorted((Path(__file__).parent / "mistakes").glob("*.vdsl"))
 _SAID = re.compile("^--: (.*)", re.MULTILINE)
+_FORM = re.compile(r"\{form:(\w+)\}")
 _UNUSED = ("VSC123", "VSC313")
 
 
@@ -32,7 +35,8 @@ def test_a_mistake_has_one_finding_that_says_the_fact_and_the_fix(text: str) -> 
     source = SourceFile("case.vdsl", plain)
     findings = [one for one in survey_topology(plain, "case.vdsl").findings if one.code not in _UNUSED]
     assert sorted(finding(source, one.code, one.span) for one in findings) == expected
-    assert sorted(f"{one.message}; {one.help}" for one in findings) == sorted(_SAID.findall(text))
+    said = [_FORM.sub(lambda form: form_of(form[1]), one) for one in _SAID.findall(text)]
+    assert sorted(f"{one.message}; {one.help}" for one in findings) == sorted(said)
 
 
 def test_every_row_explains_a_noted_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
