@@ -119,7 +119,7 @@ class FunctionCall:
     """``f(a, b)``, ``count(*)`` (`star`), ``count(distinct e)`` (`distinct`).
 
     `names` has one entry per argument of ``struct(a, b as c)``, None without ``as``. No other call has names.
-    ``collect_top(a, 3 by b desc)`` has three arguments and an `order`.
+    ``collect_top(a, 3 by b desc)`` has three arguments and an `order`; ``last(e) ignore nulls`` is `ignoring_nulls`.
     """
 
     name: Name
@@ -129,6 +129,7 @@ class FunctionCall:
     star: bool = False
     names: tuple[Name | None, ...] = ()
     order: Choice["", "asc", "desc"] = ""
+    ignoring_nulls: bool = False
 
 
 @record

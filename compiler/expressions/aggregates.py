@@ -15,7 +15,7 @@ from vsc.compiler.expressions.coercion import INTEGERS, convert, is_numeric, is_
 from vsc.compiler.expressions.infer import type_expression
 from vsc.compiler.expressions.scope import Scope, Typed
 from vsc.compiler.source import SourceFile, Span
-from vsc.plan.expressions import Column, Expr, Literal
+from vsc.plan.expressions import Call, Column, Expr, Literal
 from vsc.plan.functions import AGGREGATES
 from vsc.plan.nodes import AggregateCall
 from vsc.plan.types import (
@@ -72,9 +72,15 @@ class AggregateCalls:
             return Typed(None, (bad,))
         if name in _OF_NUMBERS:
             args = (_summed(args[0]) if name in ("sum", "avg") else convert(args[0], DOUBLE),)
+        if call.ignoring_nulls:
+            return self._known(name, args[0], self._source.slice(call.span))
+        if name == "collect_last":
+            if (count := _count(args[1])) is None:
+                return Typed(None, (_not_a_count(call.args[1].span, name),))
+            args = (args[0], self._time_of_known(args[0]), count)
         if name == "collect_top":
             if (count := _count(args[1])) is None:
-                return Typed(None, (_not_a_count(call.args[1].span),))
+                return Typed(None, (_not_a_count(call.args[1].span, name),))
             args = (args[0], args[2], count, Literal(call.order == "desc", BOOLEAN))
         if name == "approx_percentile":
             if (share := _share(args[1])) is None:
@@ -82,6 +88,23 @@ class AggregateCalls:
             args = (args[0], share)
         text, function = self._source.slice(call.span), _OF_CONDITIONS.get(name, name)
         return Typed(self._column(AggregateCall(function, args, call.distinct, _type(name, args), text)))
+
+    def _known(self, name: str, value: Expr, text: str) -> Typed:
+        """``first`` and ``last`` of the values that are not null, made of other calls."""
+        time = self._time_of_known(value)
+        if name == "last":
+            return Typed(self._column(AggregateCall("max_by", (value, time), False, value.type, text)))
+        list_type = ArrayType(value.type)
+        args = (value, time, Literal(1, INT), Literal(False, BOOLEAN))
+        first = self._column(AggregateCall("collect_top", args, False, list_type, text))
+        is_there = Call("gt", (Call("size", (first,), INT), Literal(0, INT)), BOOLEAN)
+        found = Call("element", (first, Literal(0, INT)), value.type)
+        return Typed(Call("if", (is_there, found, convert(Literal(None, VOID), value.type)), value.type))
+
+    def _time_of_known(self, value: Expr) -> Expr:
+        """A row's event time, null where `value` is."""
+        time = self._row.event_time or Call("event_time", (), TIMESTAMP)
+        return Call("if", (Call("is_null", (value,), BOOLEAN), Literal(None, TIMESTAMP), time), TIMESTAMP)
 
     def _column(self, call: AggregateCall) -> Expr:
         for number, known in enumerate(self._found):
@@ -136,14 +159,14 @@ def _wrong_types(call: syntax.FunctionCall, args: tuple[Expr, ...]) -> Finding |
 
 
 def _count(arg: Expr) -> Literal | None:
-    """How many rows `collect_top` collects; None if `arg` does not say."""
+    """How many rows `collect_top` or `collect_last` collects; None if `arg` does not say."""
     known = isinstance(arg, Literal) and arg.type == INT and isinstance(arg.value, int) and 1 <= arg.value <= _MOST_ROWS
     return arg if known and isinstance(arg, Literal) else None
 
 
-def _not_a_count(span: Span) -> Finding:
-    message = f"`collect_top` takes a number of rows here, from 1 to {_MOST_ROWS:,}"
-    return Finding("VSC225", span, message, (), f"write the number, as in `{AGGREGATES['collect_top'].signature}`")
+def _not_a_count(span: Span, name: str) -> Finding:
+    message = f"`{name}` takes a number of rows here, from 1 to {_MOST_ROWS:,}"
+    return Finding("VSC225", span, message, (), f"write the number, as in `{AGGREGATES[name].signature}`")
 
 
 def _share(arg: Expr) -> Literal | None:
@@ -171,7 +194,7 @@ def _type(name: str, args: tuple[Expr, ...]) -> DataType:
     if name == "count":
         return BIGINT
     type_ = args[0].type
-    if name in ("collect_list", "collect_set", "collect_top"):
+    if name in ("collect_list", "collect_set", "collect_top", "collect_last"):
         return ArrayType(type_)
     if name not in ("sum", "avg"):
         return type_

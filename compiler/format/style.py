@@ -20,7 +20,7 @@ _HEAD = frozenset({"with", "on", "by", "group", "window", "within", "until"})
 """Words of clauses that stay on the operation's line if they fit there."""
 _CLAUSES = (clause_words() - _HEAD, _HEAD, frozenset({"emit"}))
 """Words that begin a line, by level: in a statement that is too long, in a clause that still is, and in its parts."""
-_GLUED = frozenset({"call", "call_star", "call_distinct", "cast", "sized_type"})
+_GLUED = frozenset({"call", "call_star", "call_distinct", "call_ignoring_nulls", "cast", "sized_type"})
 """Rules without a blank before their bracket."""
 _BRACKETS = {"(": ")", "[": "]", "<": ">"}
 _BREAK = Line(" ")

@@ -207,6 +207,14 @@ class ExpressionBuilder:
             self._misplaced_as(name, next(label for label in labels if label is not None))
         return syntax.FunctionCall(name, exprs, span, names=names if any(names) else ())
 
+    def _on_call_ignoring_nulls(self, span: Span, name: syntax.Name, *args: Any) -> syntax.Expression:
+        found = self._on_call(span, name, *args)
+        if isinstance(found, syntax.FunctionCall) and name.text in ("first", "last"):
+            return replace(found, ignoring_nulls=True)
+        self.report("VSC005", name.span, f"`{name.text}` does not take `ignore nulls`: only `first` and `last` do",
+                    f"write `{name.text}(...)`")  # fmt: skip
+        return found
+
     def _ordered_call(
         self, span: Span, name: syntax.Name, args: tuple[syntax.Expression | _Labelled | _Ordered, ...]
     ) -> syntax.FunctionCall:

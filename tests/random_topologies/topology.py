@@ -378,10 +378,12 @@ class _Operations(Growing):
                     *(f"collect_{kind}({expression(rng, scope, 'string', 1)})" for kind in ("list", "set")),
                     f"collect_top({expression(rng, scope, 'string', 1)}, {rng.choice((1, 2, 5))} by {by}"
                     f"{rng.choice(('', ' desc'))})",
+                    f"collect_last({expression(rng, scope, 'string', 1)}, {rng.choice((1, 2, 5))})",
                 ),
             }.get(type_, ())  # fmt: skip
             general = ("min", "max", "first", "last", "min_by", "max_by")
             ordered = tuple(f"{f}({arg}, {by})" if f.endswith("_by") else f"{f}({arg})" for f in general)
+            ordered += (f"first({arg}) ignore nulls", f"last({arg}) ignore nulls")
             items.append(f"{rng.choice(forms + (ordered if arg else ()))} as {name}")
             value.append((name, type_))
         return ", ".join(items), tuple(value)

@@ -18,7 +18,7 @@ from vsc.plan.types import BIGINT, STRING, TIMESTAMP
 
 __all__ = ["SinkLineage", "sink_lineages"]
 
-_BY_SECOND = ("min_by", "max_by", "collect_top")
+_BY_SECOND = ("min_by", "max_by", "collect_top", "collect_last")
 """The aggregates whose second argument only puts rows in order."""
 _BY_TIME = ("first", "last", "collect_list")
 """The aggregates that take rows in the order of their event times."""

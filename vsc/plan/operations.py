@@ -469,10 +469,11 @@ class GroupChanges(Facts):
 @record
 class AggregateCall:
     """One call of an aggregate function: ``count sum avg stddev variance min max min_by max_by first last
-    collect_list collect_set collect_top approx_percentile``.
+    collect_list collect_set collect_top collect_last approx_percentile``.
 
     `args` see the aggregated row (`Aggregate.row`) as input 0; ``count(*)`` has no arguments, ``collect_top(a, 3 by b
-    desc)`` has a, b, 3 and true, ``approx_percentile(a, 0.5)`` a and a double. `type` is the result's.
+    desc)`` has a, b, 3 and true, ``approx_percentile(a, 0.5)`` a and a double, ``collect_last(a, 3)`` a, the
+    row's time (null where a is) and 3. `type` is the result's.
     """
 
     function: str

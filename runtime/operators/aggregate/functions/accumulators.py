@@ -51,7 +51,7 @@ def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator:
             return CollectListColumns(of[0])
         case "collect_set":
             return CollectSetColumns(of[0])
-        case "collect_top":
+        case "collect_top" | "collect_last":
             return CollectTopColumns(of[0], top_of(call), table)
         case "approx_percentile":
             return PercentileColumns(of[0], share_of(call))

@@ -212,7 +212,7 @@ def accumulator_of(call: AggregateCall, table: bool) -> Any:
             return collected.CollectList(of[0])
         case "collect_set":
             return collected.CollectSet(of[0])
-        case "collect_top":
+        case "collect_top" | "collect_last":
             return CollectTop(of[0], top_of(call))
         case "approx_percentile":
             return Percentile(of[0], share_of(call))

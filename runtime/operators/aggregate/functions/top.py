@@ -1,4 +1,5 @@
-"""``collect_top``: the values of the first rows in an order, of equal ones those that came first.
+"""``collect_top``: the values of the first rows in an order, of equal ones those that came first; ``collect_last``: the
+same from the other end, so of equal times the rows that came last, shown in order of time.
 
 Entries: the value of a row at its place, which is what orders it (see `order_bytes`; inverted if the greatest come
 first) and its arrival. A stream keeps as many as are collected: a row that is not among them never will be.
@@ -7,7 +8,7 @@ first) and its arrival. A stream keeps as many as are collected: a row that is n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -32,14 +33,27 @@ class Top:
     by: DataType
     place: Callable[[Any, int], bytes]
     """The place of a row, from its ordering value and its arrival."""
+    backwards: bool = False
+    """Whether the first row is shown last."""
+
+    def shown(self, rows: list[Any]) -> list[Any]:
+        """The rows that are collected, as they are shown, given those in front of all others."""
+        chosen = rows[: self.count]
+        return chosen[::-1] if self.backwards else chosen
 
 
 def top_of(call: AggregateCall) -> Top:
     """What a call collects."""
-    _, by, count, descending = call.args
-    assert isinstance(count, Literal) and isinstance(count.value, int) and isinstance(descending, Literal)
+    _, by, count, *descending = call.args
+    assert isinstance(count, Literal) and isinstance(count.value, int)
     encode = order_bytes(by.type)
-    if descending.value:
+    if not descending:
+        newest = Top(
+            count.value, by.type, lambda value, arrival: (encode(value) + _packed(arrival)).translate(_INVERTED)
+        )
+        return replace(newest, backwards=True)
+    assert isinstance(descending[0], Literal)
+    if descending[0].value:
         return Top(count.value, by.type, lambda value, arrival: encode(value).translate(_INVERTED) + _packed(arrival))
     return Top(count.value, by.type, lambda value, arrival: encode(value) + _packed(arrival))
 
@@ -77,4 +91,5 @@ class CollectTop:
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
         """The values as a list."""
-        return [self._row.decode(data)[0] for _, data in islice(entries.scan(PLACE), self._top.count)]
+        found = islice(entries.scan(PLACE), self._top.count)
+        return self._top.shown([self._row.decode(data)[0] for _, data in found])

@@ -1,4 +1,4 @@
-"""``collect_top`` in a batch, with the same entries as `aggregate.functions.top`.
+"""``collect_top`` and ``collect_last`` in a batch, with the same entries as `aggregate.functions.top`.
 
 Of a group's stored rows only the first ones are read: as many as are collected and, of a table, one more for each
 record of the batch, which can take at most one back. So what is read always has the first ones, and a row of the batch
@@ -68,7 +68,7 @@ class CollectTopColumns(Collected):
         for group in np.flatnonzero(ranges.stored).tolist():
             kept = self._groups[group] = _Rows(ranges, group)
             kept.read(self._top.count, data, 0)
-            shown[:, group] = self._lists.of(kept.numbers)
+            shown[:, group] = self._lists.of(self._top.shown(kept.numbers))
         self.values = self._decoded(data)
         return shown[0], shown[1]
 
@@ -106,7 +106,7 @@ class CollectTopColumns(Collected):
         if not self._table and len(places) > count:
             kept.delete(PLACE + places.pop())
             kept.numbers.pop()
-        return self._lists.of(kept.numbers[:count]) if between < count else now
+        return self._lists.of(self._top.shown(kept.numbers)) if between < count else now
 
     def _remove(self, kept: Group, now: Stretch, at: int, ident: bytes) -> Stretch:
         assert isinstance(kept, _Rows)
@@ -117,4 +117,4 @@ class CollectTopColumns(Collected):
         between = kept.take_out(place)
         if between is None or between >= self._top.count:  # it has not been read, or is not among the first
             return now
-        return self._lists.of(kept.numbers[: self._top.count])
+        return self._lists.of(self._top.shown(kept.numbers))

@@ -131,6 +131,10 @@ def _chosen(call: AggregateCall, rows: Sequence[tuple[tuple[Any, ...], Member]])
         return len(rows)
     if call.function == "collect_top":
         return _top(call, rows)
+    if call.function == "collect_last":
+        count = call.args[2]
+        assert isinstance(count, Literal) and isinstance(count.value, int)
+        return [args[0] for args, _ in sorted((r for r in rows if r[0][0] is not None), key=_by_time)][-count.value :]
     order = in_order(call.args[-1].type)
     there = [(args, m) for args, m in rows if args[-1] is not None]
     match call.function:
