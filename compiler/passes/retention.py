@@ -11,7 +11,7 @@ from vsc.compiler.passes.connectors import Connectors
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import too_long
 from vsc.compiler.passes.stores import Stores
-from vsc.compiler.passes.versioning import Statuses, way_labels
+from vsc.compiler.passes.versioning import Statuses, results_of, way_labels
 from vsc.compiler.topology import Topology
 from vsc.plan.words import duration
 
@@ -53,7 +53,8 @@ def check_retention(
         if status is not None and (connector is None or connector.keeps_history):
             read.add(status.decided_by)
     if topology.complete and all(name in kinds for name in topology.nodes):
-        findings.extend(_unread(topology, order, stores, statuses, read))
+        ordered = _ordered(topology, order, kinds, stores, statuses, connectors)
+        findings.extend(_unread(topology, order, stores, statuses, read | ordered))
     return tuple(findings)
 
 
@@ -87,6 +88,34 @@ def _grace(topology: Topology, join: syntax.Join, stores: Stores, statuses: Stat
             (Label(join.grace.span, "this join waits longer"), *way_labels(topology, table, status)),
             f"raise the grace of the store to {duration(grace)} or more",
         )  # fmt: skip
+
+
+def _ordered(
+    topology: Topology,
+    order: tuple[str, ...],
+    kinds: Kinds,
+    stores: Stores,
+    statuses: Statuses,
+    connectors: Connectors,
+) -> set[str]:
+    """The nodes with versioned rows of which something needs the newest by time, which would be the last to arrive if
+    they were unversioned. Results are their keys' newest whenever they come."""
+    needing = [
+        read.name.text
+        for name in order
+        if isinstance(declaration := topology.nodes[name], syntax.DerivedDecl) and not _takes_all(declaration.operation)
+        for read in topology.inputs(name)
+    ]
+    for index, sink in enumerate(topology.sinks):
+        if (connector := connectors.sinks.get(index)) is not None and connector.newest_only:
+            needing.append(sink.name.text)
+    found = {statuses[name].decided_by for name in needing if name in statuses}
+    return {name for name in found if results_of(topology, name, kinds, stores) is None}
+
+
+def _takes_all(operation: syntax.Operation) -> bool:
+    """Whether an operation on a table takes each of its changes for itself, the newest or not."""
+    return isinstance(operation, syntax.Map | syntax.Materialize | syntax.ToStream)
 
 
 def _unread(

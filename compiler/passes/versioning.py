@@ -17,7 +17,7 @@ from vsc.compiler.passes.windows import Windows
 from vsc.compiler.topology import Topology
 from vsc.plan import Status
 
-__all__ = ["Statuses", "check_versioning", "way_labels"]
+__all__ = ["Statuses", "check_versioning", "results_of", "way_labels"]
 
 Statuses = Mapping[str, Status]
 
@@ -198,15 +198,14 @@ def _doubtful(
     declaration = topology.nodes[name]
     if isinstance(declaration, syntax.SourceDecl) or name in windowed:
         return
-    operation = declaration.operation
     clause = stores.clauses.get(name)
     versioned = clause is not None and clause.versioned and not clause.complete
-    tables = isinstance(operation, syntax.Join) and join_form(kinds, operation) == "table-table"
-    if clause is not None and versioned and (tables or isinstance(operation, syntax.Aggregate | syntax.Explode)):
-        what = "a join" if tables else "`explode`" if isinstance(operation, syntax.Explode) else "an aggregate"
+    if clause is not None and versioned and (made := results_of(topology, name, kinds, stores)) is not None:
+        node, what = made
         yield Finding(
             "VSC311", clause.span,
-            f"the versions of `{name}` are results of {what}, not history: older ones can be wrong", (),
+            f"the versions of `{name}` are results of {what}, not history: older ones can be wrong",
+            () if node == name else (Label(topology.nodes[node].name.span, f"`{node}` is {what}"),),
             "materialize it unversioned, if only the newest result is read",
         )  # fmt: skip
     if clause is not None and versioned and (join := _mixed_join(topology, name, kinds, stores, statuses)) is not None:
@@ -217,6 +216,28 @@ def _doubtful(
             tuple(label for read in (left, right) for label in _status_labels(topology, read, stores, statuses)),
             "make both tables of the join versioned, or neither",
         )  # fmt: skip
+
+
+def results_of(topology: Topology, name: str, kinds: Kinds, stores: Stores) -> tuple[str, str] | None:
+    """The join of tables, aggregate or `explode` whose results, or rows computed from them, a table holds; and what it
+    is called. None if they are a complete history."""
+    while isinstance(declaration := topology.nodes.get(name), syntax.DerivedDecl):
+        if name in stores.clauses and stores.clauses[name].complete:
+            return None
+        match declaration.operation:
+            case syntax.Join() as join:
+                return (name, "a join") if join_form(kinds, join) == "table-table" else None
+            case syntax.Aggregate():
+                return name, "an aggregate"
+            case syntax.Explode():
+                return name, "`explode`"
+            case operation if kinds.get(name) == "table" and (
+                operation.row_by_row or isinstance(operation, syntax.Materialize)
+            ):
+                name = topology.inputs(name)[0].name.text
+            case _:
+                return None
+    return None
 
 
 def _mixed_join(topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses) -> str | None:
