@@ -586,8 +586,21 @@ class Distinct(Facts):
     span: Span
 
 
+@record
+class Reorder(Facts):
+    """``reorder S within D``."""
+
+    word = "reorder"
+    reads = makes = "stream"
+
+    input: Input
+    within: Duration
+    span: Span
+
+
 Operation = (
     Distinct | Filter | Map | Explode | Rekey | Merge | ToTable | ToStream | Join | Aggregate | Suppress | Materialize
+    | Reorder
 )  # fmt: skip
 
 
@@ -641,6 +654,14 @@ class Include:
 
 
 @record
+class Reordered:
+    """``reorder within D`` behind the event time of a source."""
+
+    within: Duration
+    span: Span
+
+
+@record
 class SourceDecl:
     """``stream|table|global table NAME (columns) from CONNECTOR ...;``. `kind_span` covers the words of the kind."""
 
@@ -654,6 +675,7 @@ class SourceDecl:
     materialize: MaterializeClause | None
     span: Span
     kind_span: Span
+    reordered: Reordered | None = None
 
 
 @record

@@ -44,7 +44,7 @@ class Dropped(StrEnum):
     ``expired``: refused by the store's grace; ``no_value``: a stream record without a value reached an operator that
     needs one (D14); ``null_join_key``: part of the key that a join, a `rekey` or a `group by` computed is null;
     ``out_of_order``: a change of a versioned table that is not its key's newest reached an operator that uses only the
-    newest (KIP-914);
+    newest (KIP-914), or a record came too late for a `reorder`;
     ``window_closed``: a record came too late for a window, counted once for each window that it would have changed.
     """
 
@@ -90,8 +90,8 @@ RETENTION_NEEDED = "retention_needed"
 """The peak that a join reports: the history retention in ms that would have served all its look-ups."""
 
 GRACE_NEEDED = "grace_needed"
-"""The peak that `distinct` and joins report: the grace in ms with which no record, or no version, would have been
-late."""
+"""The peak that `distinct`, `reorder` and joins report: the grace (of `reorder`: the `within`) in ms with which no
+record, or no version, would have been late."""
 
 LATE_VERSIONS = "late_versions"
 """The counter of a join of a stream with a versioned table: versions, tombstones among them, that came when records of

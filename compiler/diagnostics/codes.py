@@ -142,6 +142,7 @@ _TIME = {
     "VSC402": "an event time of an unsuitable type",
     "VSC403": "rows without a time of their own",
     "VSC406": "an event time that is always later than the record's own",
+    "VSC407": "a form that needs the clock of the input",
 }
 
 _CONNECTORS = {
@@ -213,6 +214,7 @@ _WARNINGS = {
     "VSC401": "a history without a time",
     "VSC404": "a grace that is shorter than records are held back",
     "VSC405": "a bound that makes results depend on the number of partitions",
+    "VSC408": "a table that is behind the stream that looks into it",
 }
 
 CODES: dict[str, Code] = {

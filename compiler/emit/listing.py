@@ -78,7 +78,7 @@ def _written(plan: Plan, sink: Sink) -> str:
         case DeadLetters(lost=lost, of=of):
             return lost if of is None else f"{lost} of {quoted_name(of)}"
         case _:
-            return quoted_name(sink.node)
+            return quoted_name(sink.owner)
 
 
 def _facts(node: Node, stages: list[int], nullable: Set[str]) -> Iterator[tuple[str, str]]:

@@ -21,6 +21,7 @@ from vsc.plan import (
     Operation,
     Plan,
     Rekey,
+    Reorder,
     Source,
     Status,
     Store,
@@ -43,17 +44,18 @@ def logical(plan: Plan) -> Drawing:
     for node in plan.nodes:
         parts.setdefault(node.owner, []).append(node)
     ids = {name: f"n{number}" for number, name in enumerate(parts)}
+    owners = {node.name: node.owner for node in plan.nodes}
     boxes = [_box(ids[name], plan.node(name), found) for name, found in parts.items()]
     arrows = [
-        Arrow(ids[read], ids[name], "plain" if read in node.taken else "lookup")
+        Arrow(ids[owners[read]], ids[name], "plain" if read in node.taken else "lookup")
         for name, found in parts.items()
         for node in found
         for read in dict.fromkeys(node.inputs)
-        if read in ids and read != name
+        if owners[read] != name
     ]
     arrows += (Arrow(ids[of], ids[node.name], "lost") for node in plan.dead_letters if (of := lost_by(node)))
     boxes += (Box(f"s{number}", "sink", sink_lines(sink.connector)) for number, sink in enumerate(plan.sinks))
-    arrows += (Arrow(ids[sink.node], f"s{number}") for number, sink in enumerate(plan.sinks))
+    arrows += (Arrow(ids[sink.owner], f"s{number}") for number, sink in enumerate(plan.sinks))
     return Drawing(plan.name, tuple(boxes), tuple(arrows))
 
 
@@ -79,9 +81,10 @@ def _operation(node: Node, kind: str, parts: Sequence[Node]) -> Iterator[str]:
     """The statement's operation in the language's words, with its arguments."""
     added = [part.operation for part in parts if part is not node]
     match [*added, node.operation]:
-        case [Source(connector=connector)]:
+        case [*_, Source(connector=connector)]:
             yield kind
             yield f"from {connector.kind} {where(connector) or ''}"
+            yield from (f"reorder within {duration(one.within)}" for one in added if isinstance(one, Reorder))
         case [Subscribe(foreign_key=key, left=left), *_]:
             yield f"{'left' if left else 'inner'} join ({kind})"
             yield _with(parts[1].inputs[1], key)
@@ -115,6 +118,8 @@ def _given(operation: Operation, added: Sequence[Operation]) -> Iterator[str]:
             yield f"where {predicate.text}"
         case Explode(item=item) as operation:
             yield f"by {item.text} as {exploded(operation)}"
+        case Reorder(within=late):
+            yield f"within {duration(late)}"
         case Distinct(within=apart):
             if moved := _moved(added):
                 yield f"by {_texts(moved)}"

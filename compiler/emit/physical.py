@@ -10,6 +10,7 @@ from vsc.plan import (
     Aggregate,
     Node,
     Plan,
+    Reorder,
     Source,
     Stage,
     StreamGlobalJoin,
@@ -63,6 +64,8 @@ def _lines(node: Node, kind: str) -> Iterator[str]:
             yield within(join) + (f", grace {duration(grace)}" if grace else "")
         case StreamTableJoin() | StreamGlobalJoin() as join:
             yield from clauses(join)
+        case Reorder(within=late):
+            yield f"within {duration(late)}"
         case Suppress(wait=wait):
             yield f"wait {duration(wait)}"
         case _:

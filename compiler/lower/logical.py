@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
 from vsc.compiler.lower.exploded import exploded
 from vsc.compiler.lower.foreign import foreign_key_join
 from vsc.compiler.lower.groups import aggregate
-from vsc.compiler.lower.travel import columns_read, rekeyed
+from vsc.compiler.lower.travel import added_name, columns_read, rekeyed
 from vsc.compiler.passes.check import CheckedTopology
 from vsc.compiler.passes.kinds import join_form
 from vsc.compiler.passes.shapes import Shape
@@ -21,6 +22,7 @@ from vsc.plan import (
     Node,
     Operation,
     OwnFunction,
+    Reorder,
     Sink,
     Source,
     StreamGlobalJoin,
@@ -35,16 +37,22 @@ __all__ = ["dead_letters", "functions", "nodes", "sinks"]
 
 def nodes(checked: CheckedTopology) -> tuple[Node, ...]:
     """The nodes of the plan: inputs first, otherwise in the order of the file."""
-    ranks = _ranks(checked)
-    return tuple(node for name in checked.order for node in _lowered(checked, name, ranks))
+    ranks, behind = _ranks(checked), _reordered(checked)
+    found = (node for name in checked.order for node in _lowered(checked, name, ranks))
+    return tuple(one for node in found for one in _read_in_order(checked, node, behind))
 
 
 def sinks(checked: CheckedTopology) -> tuple[Sink, ...]:
     """The sinks of the plan, in the order of the file."""
+    behind = _reordered(checked)
+    names = [_written(checked, sink) for sink in checked.topology.sinks]
     return tuple(
-        Sink(f"sink-{index}", _written(checked, sink), checked.connectors.sinks[index], _line(checked, sink))
-        for index, sink in enumerate(checked.topology.sinks)
-    )
+        Sink(
+            f"sink-{index}", behind.get(name, name), checked.connectors.sinks[index], _line(checked, sink),
+            name if name in behind else None,
+        )
+        for index, (name, sink) in enumerate(zip(names, checked.topology.sinks, strict=True))
+    )  # fmt: skip
 
 
 def dead_letters(checked: CheckedTopology) -> tuple[Node, ...]:
@@ -101,6 +109,24 @@ def _ranks(checked: CheckedTopology) -> dict[str, int]:
     sources = [d for d in checked.topology.nodes.values() if isinstance(d, syntax.SourceDecl)]
     ordered = sorted(sources, key=lambda source: source.kind == "stream")
     return {source.name.text: rank for rank, source in enumerate(ordered)}
+
+
+def _reordered(checked: CheckedTopology) -> dict[str, str]:
+    """By source with `reorder within`: the node behind it that all of its readers read."""
+    sources = (one for one in checked.topology.nodes.values() if isinstance(one, syntax.SourceDecl))
+    names = [source.name.text for source in sources if source.reordered is not None]
+    return {name: added_name(checked, name, "reorder") for name in names}
+
+
+def _read_in_order(checked: CheckedTopology, node: Node, behind: dict[str, str]) -> Iterator[Node]:
+    """The node, which reads its sources in order; and what puts its own records in order, if it is such a source."""
+    yield replace(node, inputs=tuple(behind.get(name, name) for name in node.inputs))
+    if node.name in behind:
+        declaration = checked.topology.nodes[node.name]
+        assert isinstance(declaration, syntax.SourceDecl) and declaration.reordered is not None
+        line = checked.source.line_of(declaration.reordered.span)
+        operation = Reorder(declaration.reordered.within.milliseconds)
+        yield Node(behind[node.name], "stream", node.schema, operation, (node.name,), line, part_of=node.name)
 
 
 def _lowered(checked: CheckedTopology, name: str, ranks: dict[str, int]) -> Iterator[Node]:

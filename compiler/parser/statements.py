@@ -95,9 +95,10 @@ class StatementBuilder(ExpressionBuilder):
             self.report("VSC012", name.span, f"`{name.text}` does not say where its rows come from", help)
             return None
         values = {word: clause.value for word, clause in clauses.items()}
+        timestamp, reordered = values.get("timestamp", (None, None))
         return syntax.SourceDecl(
-            kind[0], name, columns, values["from"], values.get("key", ()), values.get("timestamp"),
-            values.get("delete when"), values.get("materialize"), span, kind[1],
+            kind[0], name, columns, values["from"], values.get("key", ()), timestamp, values.get("delete when"),
+            values.get("materialize"), span, kind[1], reordered,
         )  # fmt: skip
 
     def _duplicate(self, first: _Clause, second: _Clause) -> None:
@@ -155,8 +156,13 @@ class StatementBuilder(ExpressionBuilder):
     def _on_key_clause(self, span: Span, *names: syntax.Name) -> _Clause:
         return _Clause("key", names, span)
 
-    def _on_timestamp_clause(self, span: Span, expression: syntax.Expression) -> _Clause:
-        return _Clause("timestamp", expression, span)
+    def _on_timestamp_clause(
+        self, span: Span, expression: syntax.Expression, reordered: syntax.Reordered | None
+    ) -> _Clause:
+        return _Clause("timestamp", (expression, reordered), span)
+
+    def _on_reordered(self, span: Span, within: Value) -> syntax.Reordered:
+        return syntax.Reordered(self._duration(within), span)
 
     def _on_delete_clause(self, span: Span, condition: syntax.Expression) -> _Clause:
         return _Clause("delete when", condition, span)
@@ -406,6 +412,9 @@ class StatementBuilder(ExpressionBuilder):
         self, span: Span, input: syntax.Input, by: tuple[syntax.Expression, ...] | None, within: Any, grace: Any
     ) -> syntax.Distinct:
         return syntax.Distinct(input, by or (), self._duration(within), grace, span)
+
+    def _on_reorder(self, span: Span, input: syntax.Input, within: Value) -> syntax.Reorder:
+        return syntax.Reorder(input, self._duration(within), span)
 
     def _on_values(self, span: Span, *expressions: syntax.Expression) -> tuple[syntax.Expression, ...]:
         return expressions

@@ -25,6 +25,7 @@ from vsc.compiler.passes.patterns import check_patterns
 from vsc.compiler.passes.places import check_places
 from vsc.compiler.passes.record_times import check_record_times
 from vsc.compiler.passes.removals import check_removals
+from vsc.compiler.passes.reorder import check_reorder
 from vsc.compiler.passes.reserved import check_reserved
 from vsc.compiler.passes.retention import check_retention
 from vsc.compiler.passes.schemas import check_schemas
@@ -116,6 +117,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_zones(topology, shapes, connectors.sources),
         *check_usage(topology, order),
         *check_dead_letters(topology, kinds, stores),
+        *check_reorder(topology, order, clock or DEFAULT_CLOCK, kinds, shapes, statuses, windows, suppressed),
         *check_lateness(topology, order, clock or DEFAULT_CLOCK, kinds, shapes, stores, windows, suppressed),
     )  # fmt: skip
     found = Survey(source, topology, clock, order, kinds, shapes, stores, statuses, connectors, windows, suppressed)

@@ -22,6 +22,13 @@ Kinds = Mapping[str, Kind]
 JoinForm = Choice["stream-stream", "stream-table", "stream-global", "table-table"]
 
 
+NO_REORDER = (
+    "a look-up as of a time needs no order of arrival: let the stream that looks into the table wait, with the `grace` "
+    "of its join"
+)
+"""What to do instead of reordering a table."""
+
+
 def check_kinds(topology: Topology, order: tuple[str, ...]) -> tuple[Kinds, tuple[Finding, ...]]:
     """The kind of every node of `order` whose kind is certain, and what does not fit."""
     kinds: dict[str, Kind] = {}
@@ -116,6 +123,7 @@ def _wrong_kind(topology: Topology, read: syntax.Input, word: str, wanted: Kind,
     actions = {
         "suppress": f"aggregate {code(name)} into a table first",
         "materialize": f"turn it into a table first: {code(f'to_table {name}')}",
+        "reorder": NO_REORDER,
         "to_stream": f"use {code(name)} as it is: it is a stream already",
         "to_table": f"use {code(name)} as it is, or {code(f'materialize {name}')}: it is a table already",
     }
@@ -200,7 +208,10 @@ def _misplaced_clauses(kinds: Kinds, operation: syntax.Operation) -> list[Findin
 
 def _misplaced_in_source(source: syntax.SourceDecl) -> list[Finding]:
     if source.kind != "stream":
-        return []
+        if source.reordered is None:
+            return []
+        message = f"`{source.name.text}` is a table, whose rows do not wait for earlier ones"
+        return [_misplaced(source.reordered.span, message, NO_REORDER)]
     found = []
     if source.materialize is not None:
         found.append(_no_store(source.materialize))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
+from vsc.compiler.passes.holds import held_by, takes
 from vsc.compiler.passes.keys import is_key
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.shapes import Shapes
@@ -95,16 +96,14 @@ class _Lateness:
             self.held[name] = _Held()
             return
         operation = declaration.operation
-        reads = [read.name.text for read in operation.inputs]
+        reads = takes(declaration, self.kinds)
         form = join_form(self.kinds, operation) if isinstance(operation, syntax.Join) else None
-        if form in ("stream-table", "stream-global"):
-            del reads[1:]  # it takes the stream's records alone
         if any(read not in self.held for read in reads):
             return
         here = self._arriving(reads, self._moves_before(name, operation))
         self._check(name, operation, here)
         total, by = here.total, here.by
-        for span, own in self._holds(name, operation):
+        for span, own in held_by(name, declaration, self.shapes, self.windows, self.suppressed):
             total, by = total + own, (*by, (span, own))
         late = here.late
         if form == "stream-stream":  # its pairs do not wait: what did is late behind them, if not by the last ms
@@ -132,25 +131,10 @@ class _Lateness:
         is_foreign = isinstance(operation, syntax.Join) and join_form(self.kinds, operation) == "table-table"
         return shape.rekeyed is not None or (is_foreign and bool(shape.on))
 
-    def _holds(self, name: str, operation: syntax.Operation) -> Iterator[tuple[Span, int]]:
-        """How long it holds records back, and the text that says so."""
-        match operation:
-            case syntax.Join(within=syntax.Within(span=span)):
-                joined = self.shapes[name].operation
-                if joined is not None and joined.waits:
-                    yield span, int(joined.holds)
-            case syntax.Join(grace=syntax.Grace(duration=syntax.Duration() as grace, span=span)):
-                yield span, grace.milliseconds
-            case syntax.Aggregate(window=syntax.Window(emit="final", span=span)) if name in self.windows.tables:
-                yield span, self.windows.tables[name].held
-            case syntax.Suppress() if name in self.suppressed:
-                windows = self.windows.tables.get(name) if operation.limit is None else None
-                yield operation.span, self.suppressed[name].wait + (0 if windows is None else windows.span)
-
     def _check(self, name: str, operation: syntax.Operation, here: _Held) -> None:
-        for takes in self._takes(name, operation):
-            if takes.at_most < here.late:
-                self.findings[name] = _finding(self.topology.name, name, takes, here)
+        for late in self._takes(name, operation):
+            if late.at_most < here.late:
+                self.findings[name] = _finding(self.topology.name, name, late, here)
                 return
 
     def _takes(self, name: str, operation: syntax.Operation) -> Iterator[_Takes]:

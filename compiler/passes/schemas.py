@@ -22,6 +22,7 @@ from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.map import map_shape
 from vsc.compiler.passes.merge import merge_shape
 from vsc.compiler.passes.rekey import rekey_shape
+from vsc.compiler.passes.reorder import reorder_shape
 from vsc.compiler.passes.shapes import Known, Shape, ShapeResult, Shapes
 from vsc.compiler.passes.source_columns import source_shape
 from vsc.compiler.passes.to_table import to_table_shape
@@ -71,6 +72,7 @@ _SHAPES: dict[type, Callable[[Known, Any, Schema, Scope], ShapeResult]] = {
     syntax.Materialize: lambda known, operation, schema, scope: (Shape(schema, Materialize()), []),
     syntax.Merge: merge_shape,
     syntax.Rekey: rekey_shape,
+    syntax.Reorder: reorder_shape,
     syntax.Suppress: lambda known, operation, schema, scope: (Shape(schema), []),
     syntax.ToStream: lambda known, operation, schema, scope: (Shape(schema, ToStream()), []),
     syntax.ToTable: to_table_shape,

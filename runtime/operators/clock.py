@@ -60,11 +60,12 @@ class Timing(Protocol):
         """How many records of the batch come before what is due then and comes out at these events."""
 
     def sent(
-        self, event: Int64s, due: Int64s, keys: Sequence[bytes], place: Int64s | None = None
+        self, event: Int64s, due: Int64s, keys: Sequence[bytes], place: Int64s | None = None, whole: bool = False
     ) -> tuple[Int64s, Moments]:
         """The order in which this comes out, by (due, key) at an event, and the moment of each, in that order.
 
-        `place`: what takes the place of `due` where all of an event comes out together, whenever it was due.
+        `place`: what takes the place of `due` where all of an event comes out together, whenever it was due. `whole`:
+        very long keys are compared to their ends, too.
         """
 
     def given(self, event: Int64s, turn: Int64s) -> Moments:
@@ -88,7 +89,7 @@ class _ByRecords:
         return np.minimum(event + 1, self.never)
 
     def sent(
-        self, event: Int64s, due: Int64s, keys: Sequence[bytes], place: Int64s | None = None
+        self, event: Int64s, due: Int64s, keys: Sequence[bytes], place: Int64s | None = None, whole: bool = False
     ) -> tuple[Int64s, Moments]:
         order = np.lexsort((ranks(pa.array(keys, pa.binary())), due if place is None else place, event))
         event = event[order]
@@ -107,8 +108,8 @@ def by_records(routes: Routes, name: str, at: Moments, moving: Int64s, before: i
 class StageClocks:
     """What the input's clock has to know of a stage, whatever its batches hold.
 
-    By node: its clock, its place in the plan, and those that look into its table. `ending`: the tables whose rows are
-    final at the end of the input.
+    By node: its clock, its place in the plan, and those that look into its table. `ending`: the nodes of which what
+    comes out at the end of the input is final.
     """
 
     nodes: Mapping[str, NodeClock]
@@ -120,7 +121,8 @@ class StageClocks:
     def of(plan: Plan, stage: Stage) -> StageClocks:
         """Those of a stage."""
         places = {node.name: place for place, node in enumerate(plan.nodes)}
-        ending = frozenset(node.name for node in plan.nodes if node.operation.waits and node.kind == "table")
+        waiting = (node for node in plan.nodes if node.operation.waits)
+        ending = frozenset(node.name for node in waiting if node.kind == "table" or node.operation.in_order)
         return StageClocks(node_clocks(plan), places, askers(plan, stage), ending)
 
 
@@ -189,8 +191,8 @@ class InputClock:
     def end(self, name: str) -> tuple[int, int]:
         """What the clock of node `name` shows at the end of the batch, and what is kept of it.
 
-        Of a table that waits, the end of the input leaves behind a clock at which nothing that has come waits any more,
-        so no window gets a second final row.
+        Where what came out is final, the end of the input leaves behind a clock at which nothing that has come waits
+        any more: so no window gets a second final row, and nothing goes on behind a later record.
         """
         node = self.nodes[name]
         shown = self._input(node)
@@ -215,10 +217,13 @@ class InputClock:
         passing: Int64s = np.minimum(later[first], np.searchsorted(running, due, side="right"))
         return passing
 
-    def released(self, name: str, cause: Int64s, clock: Int64s, keys: Sequence[bytes]) -> Moments:
-        """The moments of what node `name` releases before these causes, in that order; `keys`: of each."""
+    def released(self, name: str, cause: Int64s, clock: Int64s, keys: Sequence[bytes], whole: bool = False) -> Moments:
+        """The moments of what node `name` releases before these causes, in that order; `keys`: of each.
+
+        `whole`: see `Timing.sent`.
+        """
         known = self._keys.setdefault(name, [])
-        begun, columns = sum(map(len, known)), _columns(clock, keys)
+        begun, columns = sum(map(len, known)), _columns(clock, keys, whole)
         known.append(columns)
         turn = np.arange(begun, begun + len(cause), dtype=np.int64)
         cause = self._beside_copy(name, cause, clock, columns)
@@ -311,14 +316,14 @@ class _ByInput:
         return counts
 
     def sent(
-        self, event: Int64s, due: Int64s, keys: Sequence[bytes], place: Int64s | None = None
+        self, event: Int64s, due: Int64s, keys: Sequence[bytes], place: Int64s | None = None, whole: bool = False
     ) -> tuple[Int64s, Moments]:
         order = np.lexsort((ranks(pa.array(keys, pa.binary())), due, event))
         event, records = event[order], len(self._at)
         own, out = event[event < records], order[event >= records]
         mine = self.given(own, turns(own))
         cause, moments = event[len(own) :] - records, due[out] + self._hold
-        released = self._clock.released(self._name, cause, moments, [keys[at] for at in out.tolist()])
+        released = self._clock.released(self._name, cause, moments, [keys[at] for at in out.tolist()], whole)
         at = Moments.concat([mine, released])
         sorting = processing(at)
         return order[sorting], at.take(sorting)
@@ -336,13 +341,15 @@ def _begins(order: Order) -> Mask:
     return ~same
 
 
-def _columns(clock: Int64s, keys: Sequence[bytes]) -> Int64s:
-    """The columns of moments from the third on; for very long keys a hash instead of their length."""
+def _columns(clock: Int64s, keys: Sequence[bytes], whole: bool) -> Int64s:
+    """The columns of moments from the third on; for very long keys, unless `whole`, a hash instead of their length."""
     lengths = np.fromiter(map(len, keys), np.int64, len(keys))
-    words = -(-min(int(lengths.max(initial=0)), _COMPARED) // _WORD)
+    longest = int(lengths.max(initial=0))
+    compared = longest if whole else min(longest, _COMPARED)
+    words = -(-compared // _WORD)
     text = b"".join([key[: words * _WORD].ljust(words * _WORD, b"\0") for key in keys])
     key = (np.frombuffer(text, dtype=">u8").astype(np.uint64) ^ _SIGN).view(np.int64).reshape(len(keys), words)
-    for row in np.flatnonzero(lengths > _COMPARED).tolist():
+    for row in np.flatnonzero(lengths > compared).tolist():
         lengths[row] = _hashed(keys[row])
     columns = np.column_stack([lengths, np.zeros(len(keys), dtype=np.int64), key])
     if len(keys):

@@ -100,7 +100,7 @@ def _view(node: Node, operation: StreamTableJoin, info: StoreInfo, kv: OrderedKV
     buffer, grace = TimeOrderedBuffer(kv, info.prefix), operation.grace or 0
 
     def waiting() -> Iterator[Waiting]:
-        return ((key, payload, time, time + grace) for time, key, payload in buffer.scan())
+        return ((one.key, one.payload, one.timestamp, one.timestamp + grace) for one in buffer.scan())
 
     return WaitingView(info, buffer.stream_time, len(buffer), waiting)
 

@@ -21,7 +21,7 @@ from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.tables.lookups import Lookup
 from vsc.runtime.operators.tables.store import TableColumns, VersionedColumns
-from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.records import Int64s, Mask, Order, Origin
 from vsc.runtime.state.kv import OrderedKV
 
 __all__ = ["Running", "Site", "VersionTimes"]
@@ -34,9 +34,13 @@ class Running(Protocol):
     """What an operator sees of the batch that it works on. `clock`: the input's; None: the records move the clock."""
 
     clock: InputClock | None
+    origins: Sequence[Origin]
 
     def step(self, name: str) -> Step:
         """The operator of another node."""
+
+    def order_of(self, at: Moments) -> tuple[Order, Int64s]:
+        """The places of events in the order of records, and for each a number of its cause."""
 
     def roots(self, at: Moments) -> Int64s:
         """For each event the number of its source record, or of what time has released on its way."""
@@ -148,6 +152,12 @@ class Site:
         if clock is None:
             return by_records(self.routes, name, flow.at, self.moving(flow) if moving is None else moving, before)
         return clock.timing(name, flow.at, before)
+
+    @property
+    def held_back(self) -> int:
+        """How far the clock of the node is behind the input's."""
+        clock = self.batch.clock
+        return 0 if clock is None else clock.nodes[self.node.name].hold
 
     def limit(self, flow: Flow) -> Int64s | None:
         """The clock by which a store is asked for these records: that of the node that asks; None: the store's own."""

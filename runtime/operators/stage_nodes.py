@@ -83,7 +83,9 @@ class StageNodes:
         waiting = batch.step(name).waiting()
         if not waiting:
             return StageResult((), batch.losses.metrics)
-        origins, batch.order = drained(self._stage.id, place, partition, [at for at, _ in waiting], first)
+        batch.origins, batch.order = origins, _ = drained(
+            self._stage.id, place, partition, [at for at, _ in waiting], first
+        )
         batch.clock = self._clock(origins, batch.order, starts)
         batch.release(name, waiting)
         return self._done(batch, origins)
@@ -92,7 +94,7 @@ class StageNodes:
         self, spaces: KeySpaces, losses: Losses, origins: tuple[Origin, ...], order: Order, starts: Mapping[str, int]
     ) -> StageBatch:
         clock = self._clock(origins, order, starts)
-        return StageBatch(self._plan, self._stage, self._kv, self.routes, spaces, losses, order, clock)
+        return StageBatch(self._plan, self._stage, self._kv, self.routes, spaces, losses, origins, order, clock)
 
     def _clock(self, origins: tuple[Origin, ...], order: Order, starts: Mapping[str, int]) -> InputClock | None:
         return None if self._clocks is None else InputClock(self._clocks, starts, self.routes, origins, order)
@@ -155,7 +157,8 @@ class StageNodes:
 class StageBatch:
     """One batch: the flows of the nodes, and what it changes in the stores.
 
-    `order` is that of the causes, in the order of processing. `spaces` hold the batch's keys.
+    `order` is that of the causes, in the order of processing, `origins` where they were read. `spaces` hold the batch's
+    keys.
     """
 
     def __init__(
@@ -166,10 +169,12 @@ class StageBatch:
         routes: Routes,
         spaces: KeySpaces,
         losses: Losses,
+        origins: Sequence[Origin],
         order: Order,
         clock: InputClock | None,
     ) -> None:
         self._routes, self.losses, self.order, self.clock = routes, losses, order, clock
+        self.origins = origins
         self._numbers = None if stage.id else _numbers(order.offset)
         self._nodes = {name: plan.node(name) for name in stage.nodes}
         self.flows: dict[str, Flow] = {}

@@ -1,5 +1,7 @@
 """The buffer of a join with grace (KIP-923): waiting records, in the order in which they will be joined.
 
+That of a `reorder` is the same (`placed_key`): its keys are the records' places, their keys behind them.
+
 Layout, format version 1 (root: the length of the buffer's prefix as two bytes, big endian, and the prefix; numbers in
 keys are eight bytes, big endian, so that they sort)::
 
@@ -25,7 +27,7 @@ from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, Recode
 
-__all__ = ["FORMAT_VERSION", "MOVING", "Buffered", "TimeOrderedBuffer"]
+__all__ = ["FORMAT_VERSION", "MOVING", "PLACED", "Buffered", "TimeOrderedBuffer", "key_of", "place_of", "placed_key"]
 
 FORMAT_VERSION: Final = 1
 
@@ -121,3 +123,26 @@ def _counted(meta: bytes | None, letter: bytes, rest: bytes, value: bytes) -> tu
 
 
 MOVING: Final = Moving({b"b": _key}, _recoded, _merged, _counted)
+
+
+def placed_key(place: bytes, key: bytes) -> bytes:
+    """The key under which a buffer holds a record by its place."""
+    return place.replace(b"\0", b"\0\xff") + _END + key
+
+
+def place_of(placed: bytes) -> bytes:
+    """The place in such a key."""
+    return placed.partition(_END)[0].replace(b"\0\xff", b"\0")
+
+
+def key_of(placed: bytes) -> bytes:
+    """The record's own key in such a key."""
+    return placed.partition(_END)[2]
+
+
+def _recoded_placed(letter: bytes, value: bytes, recode: Recode) -> bytes:
+    return value[:1] + recode(value[1:])
+
+
+PLACED: Final = Moving({b"b": lambda rest: key_of(_key(rest))}, _recoded_placed, _merged, _counted)
+"""The rows of a buffer by place, whose payloads begin with a byte that says whether the record has a value."""

@@ -123,6 +123,13 @@ class KeyCodec:
         chosen = [column.take(pa.array(first)) for column in columns]
         return self._encode_distinct(chosen, count), index
 
+    def first(self, data: bytes) -> bytes:
+        """The bytes of the key at the start of `data`; all of them if that is a key with a null, as a stream has it.
+
+        Raises ValueError if there is none.
+        """
+        return data if data[:1] == _NO_KEY else data[: self.decode_first(data)[1]]
+
     def decode_columns(self, keys: Sequence[bytes]) -> tuple[pa.Array, ...]:
         """The key columns of encoded keys. Raises ValueError for data that is not exactly one key of these types."""
         if len(self.types) == 1:

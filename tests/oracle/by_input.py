@@ -63,12 +63,13 @@ class InputOracle:
             self._starts[source] = max(self._starts[source], result.clock)
 
     def drain(self) -> None:
-        """Ends the input. Tables that wait are left with clocks at which nothing that has come waits any more."""
+        """Ends the input. What is final then is left with clocks at which nothing that has come waits any more."""
         self._ending = True
         self._release(_END)
         self._ending, self._moment = False, -1
         for name, clock in self._clocks.items():
-            if self._plan.node(name).operation.waits and self._plan.node(name).kind == "table":
+            node = self._plan.node(name)
+            if node.operation.waits and (node.kind == "table" or node.operation.in_order):
                 self._floors[name] = max(self._starts[source] for source in clock.sources) + clock.holds
 
     def shown(self, node: str) -> int:

@@ -18,7 +18,8 @@ class Sizes:
     """How much of what: ranges, ends included. `keys`: which there are, `failing`: how many items may well fail.
 
     `bounded`: a `suppress` may have bounds that make it emit early. `timed`: how often more what goes by the clock,
-    and behind what time has held back. `paired`: how often joins of two streams, `pairs`: how many of them at most.
+    and behind what time has held back. `ordered`: how often a stream's records are put in order. `paired`: how
+    often joins of two streams, `pairs`: how many of them at most.
     """
 
     tables: tuple[int, int] = (1, 2)
@@ -30,6 +31,7 @@ class Sizes:
     failing: float = 0
     bounded: bool = True
     timed: int = 0
+    ordered: int = 0
     paired: int = 0
     pairs: int = 8
 

@@ -51,6 +51,7 @@ class _Operations(Growing):
             self.suppress, self.suppress,
             *self.sizes.timed * (self.behind,),
             *self.sizes.paired * (self.join_streams,),
+            *self.sizes.ordered * (self.reorder,),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------------- sources
@@ -66,6 +67,8 @@ class _Operations(Growing):
         keyless = kind == "stream" and rng.random() < 0.15
         clauses = [] if keyless else ["key " + ", ".join(n for n, _ in key)]
         clauses.append(rng.choice(("timestamp at", "timestamp timestamp_millis(at)")))
+        if kind == "stream" and self.sizes.ordered and rng.random() < 0.3:
+            clauses.append(f"reorder within {rng.choice((0, 3, 10, 30))} ms")
         if tombstones:
             clauses.append("delete when gone")
         clause, history = ("", None) if kind != "table" else self._clause(expires=True)
@@ -128,6 +131,14 @@ class _Operations(Growing):
         )
         times = f"within {self.rng.choice((1, 5, 20))} ms{self.rng.choice(('', ' grace 3 ms', ' grace 30 ms'))}"
         self._add(node, "stream", f"distinct {node.name}{by} {times}", node.key, node.value)
+
+    def reorder(self) -> None:
+        """A stream in the order of its times."""
+        node = self._any("stream")
+        text = f"reorder {node.name} within {self.rng.choice((0, 4, 15, 40))} ms"
+        self._add(node, "stream", text, node.key, node.value)
+        if self.rng.random() < 0.5:
+            self.rng.choice((self.to_table, self.aggregate_stream, self.distinct, self.join_table, self.merge))()
 
     def explode(self) -> None:
         """A record for each element of an array."""

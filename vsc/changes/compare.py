@@ -11,9 +11,20 @@ from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Meaning, Nodes, limits
 from vsc.changes.sources import place
 from vsc.changes.values import alike, holds
-from vsc.plan import EXPIRING, Aggregate, Connector, Node, Plan, Sink, Source, StreamStreamJoin, StreamTableJoin
+from vsc.plan import (
+    EXPIRING,
+    Aggregate,
+    Connector,
+    Node,
+    Plan,
+    Reorder,
+    Sink,
+    Source,
+    StreamStreamJoin,
+    StreamTableJoin,
+)
 from vsc.plan.order import ordered
-from vsc.plan.words import article
+from vsc.plan.words import article, duration
 
 __all__ = ["compare"]
 
@@ -205,12 +216,19 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
         node, was = new.node(sink.node), pairs.get(sink.id)
         before = nodes.pairs.get(sink.node)
         if was is None:
-            yield Change("sink", _named(sink), Verdict.NEW, "", sink.node, sink.line)
+            yield Change("sink", _named(sink), Verdict.NEW, "", sink.owner, sink.line)
+        elif (reordered := _reordered(nodes, old, new, was, sink)) is not None:
+            meaning = nodes.meanings[sink.owner]
+            changed = [
+                reordered,
+                *(f"{name} was {a}, is {b}" for name, a, b in _options(was.connector, sink.connector)),
+            ]
+            yield _judged("sink", _named(sink), _named(was), (node, sink.line), meaning, changed)
         elif before is None or was.node != before.name:
             ops = [one.operation.op.replace("_", " ") for one in (old.node(was.node), node)]
             reason = f"it took `{was.node}`, takes `{sink.node}`"
             reason = reason if was.node != sink.node else f"`{sink.node}` was {article(ops[0])}, is {article(ops[1])}"
-            yield Change("sink", _named(sink), Verdict.REBUILD, reason, sink.node, sink.line)
+            yield Change("sink", _named(sink), Verdict.REBUILD, reason, sink.owner, sink.line)
         else:
             changed = [f"{name} was {a}, is {b}" for name, a, b in _options(was.connector, sink.connector)]
             changed += above[sink.node]
@@ -219,7 +237,17 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
             yield _judged("sink", _named(sink), _named(was), (node, sink.line), nodes.meanings[node.name], changed)
     kept = {sink.id for sink in pairs.values()}
     for sink in (one for one in old.sinks if one.id not in kept):
-        yield Change("sink", _named(sink), Verdict.DROPPED, "", sink.node, sink.line)
+        yield Change("sink", _named(sink), Verdict.DROPPED, "", sink.owner, sink.line)
+
+
+def _reordered(nodes: Nodes, old: Plan, new: Plan, was: Sink, sink: Sink) -> str | None:
+    """That a sink of a source is given its records in order from now on, or no longer; None otherwise."""
+    source = nodes.pairs.get(sink.owner)
+    if source is None or source.name != was.owner or (was.part_of is None) == (sink.part_of is None):
+        return None
+    found = [plan.node(one.node).operation for plan, one in ((old, was), (new, sink))]
+    before, after = (duration(one.within) if isinstance(one, Reorder) else "none" for one in found)
+    return f"reorder within was {before}, is {after}"
 
 
 def _paired_sinks(nodes: Nodes, old: Plan, new: Plan) -> dict[str, Sink]:
@@ -272,7 +300,7 @@ def _kind(node: Node) -> str:
 
 def _named(sink: Sink) -> str:
     where = next((str(value) for value in place(sink.connector)[1:] if value is not None), None)
-    return f"{sink.node} to {sink.connector.kind}" + (f" '{where}'" if where else "")
+    return f"{sink.owner} to {sink.connector.kind}" + (f" '{where}'" if where else "")
 
 
 def _options(was: Connector, now: Connector) -> Iterator[tuple[str, str, str]]:

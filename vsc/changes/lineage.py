@@ -108,6 +108,9 @@ class _Lineages:
     def _materialize(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
         return self._passed(node, inputs[0], inputs[0].rows)
 
+    def _reorder(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        return self._passed(node, inputs[0], inputs[0].rows)
+
     def _to_stream(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
         return self._passed(node, inputs[0], self._terms.of("to_stream", inputs[0].rows))
 
@@ -270,6 +273,7 @@ _RULES: dict[str, Any] = {
     "rekey": _Lineages._rekey,
     "to_table": _Lineages._to_table,
     "materialize": _Lineages._materialize,
+    "reorder": _Lineages._reorder,
     "to_stream": _Lineages._to_stream,
     "suppress": _Lineages._suppress,
     "distinct": _Lineages._distinct,

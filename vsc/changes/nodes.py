@@ -148,11 +148,13 @@ class Nodes:
                 yield node
 
     def of_kept_input(self, new: Node) -> Meaning:
-        """The meaning of the records of its first input that a join of a stream keeps: of the columns that it reads."""
+        """The meaning of the records of its first input that a stream's node keeps: of the columns that it reads."""
         taken = self._new[new.inputs[0]]
         before = self.pairs.get(taken.name)
         if before is None or self._was[before.name].rows != self._now[taken.name].rows:
             return self.meanings.get(taken.name, self.meanings[new.name])
+        if new.operation.hands_columns_on:
+            return self._of_columns(taken, before)
         items: tuple[Item, ...] = getattr(new.operation, "items", ())
         seen = (part for item in items for part in exprs.parts(item.expr))
         return self._of_columns(

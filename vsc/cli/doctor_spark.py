@@ -32,7 +32,7 @@ def source_name(node: Node) -> str:
 
 def sink_name(sink: Sink) -> str:
     """What the check of a sink is called."""
-    return f"sink of {sink.node} (line {sink.line})"
+    return f"sink of {sink.owner} (line {sink.line})"
 
 
 def found_text(checkpoint: str, fresh: bool) -> str:

@@ -281,6 +281,7 @@ _RULES: dict[str, _Rule] = {
     "rekey": _Nodes._rekey,
     "to_table": _Nodes._to_table,
     "materialize": _Nodes._same,
+    "reorder": _Nodes._same,
     "to_stream": _Nodes._same,
     "suppress": _Nodes._same,
     "distinct": _Nodes._distinct,

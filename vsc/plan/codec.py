@@ -52,6 +52,7 @@ _LEFT_OUT: dict[type, frozenset[str]] = {
     exprs.Call: frozenset({"vectorized"}),
     nodes.StreamTableJoin: frozenset({"max_age", "strictly_before", "drop_older"}),
     nodes.StreamGlobalJoin: frozenset({"max_age"}),
+    nodes.Sink: frozenset({"part_of"}),
     nodes.Explode: frozenset({"position"}),
     nodes.Map: frozenset({"timestamp"}),
     nodes.Store: frozenset({"expire", "history"}),

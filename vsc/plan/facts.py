@@ -46,6 +46,8 @@ class Facts:
     `hands_columns_on`, also those that its readers read. `of_first` are the members with expressions over the first
     input, `of_both` those with expressions over all inputs.
 
+    With `in_order`, the times of its records do not decrease, not even after the end of the input.
+
     State: `keeps` is what it keeps beside its table, in the words of the store's name. `kept` says what these rows are:
     its node's ``result``, records of its first ``input`` or of all its ``inputs``, or only ``times``. `limits` are the
     members, or parts of one, that say how long, how much or how late; a new value applies from then on, and the state
@@ -67,6 +69,7 @@ class Facts:
     by_key = True
     looks_up = False
     tells_time = False
+    in_order = False
     reads_all = True
     hands_columns_on = False
     of_first: tuple[str, ...] = ()

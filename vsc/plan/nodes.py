@@ -90,12 +90,18 @@ class Node:
 
 @record
 class Sink:
-    """Writes `node`. `id` is ``sink-<n>``, counted from 0 in the order of the file."""
+    """Writes `node`. `id` is ``sink-<n>``, counted from 0 in the order of the file. `part_of`: as in `Node`."""
 
     id: str
     node: str
     connector: Connector
     line: int
+    part_of: str | None = None
+
+    @property
+    def owner(self) -> str:
+        """The node as the user wrote it."""
+        return self.part_of or self.node
 
 
 @record
@@ -188,6 +194,12 @@ class Plan:
     def from_first(self, stage: Stage) -> tuple[StageInput, ...]:
         """The inputs of a later stage that come from the first one: their records can wait there for other sources."""
         return tuple(entering for entering in stage.inputs if entering.node in self.stages[0].nodes)
+
+    def read_as(self, name: str) -> Node:
+        """The node that gives the records of the user's node `name` to its readers: behind a source, what reorders
+        it."""
+        node = self.node(name)
+        return next((one for one in self.nodes if one.part_of == name and one.inputs == (name,)), node)
 
     def node(self, name: str) -> Node:
         """The node called `name`. Raises KeyError if no node has that name."""

@@ -14,8 +14,8 @@ from vsc.plan.types import BIGINT, BOOLEAN, STRING, TIMESTAMP, DataType
 __all__ = [
     "DEAD_LETTER", "PIECE", "SPAN", "VALIDITY", "Aggregate", "AggregateCall", "Answer", "DeadLetters", "Distinct",
     "Explode", "ExplodeChanges", "Filter", "GroupChanges", "Map", "Materialize", "Merge", "Operation", "Rekey",
-    "Source", "StreamGlobalJoin", "StreamStreamJoin", "StreamTableJoin", "Subscribe", "Suppress", "TableTableJoin",
-    "ToStream", "ToTable", "Window",
+    "Reorder", "Source", "StreamGlobalJoin", "StreamStreamJoin", "StreamTableJoin", "Subscribe", "Suppress",
+    "TableTableJoin", "ToStream", "ToTable", "Window",
 ]  # fmt: skip
 
 SPAN = (Column("#until", BIGINT), Column("#ends", BOOLEAN))
@@ -661,6 +661,37 @@ class Distinct(Facts):
         return own == inputs[0] or (self.rekeyed and {*own.key, *own.value} <= {*inputs[0].key, *inputs[0].value})
 
 
+@record
+class Reorder(Facts):
+    """Puts a stream's records in the order of their event times (the long-term vision of KIP-914).
+
+    A record waits until stream time reaches its time + `within` ms; those that are due go on in the order of (time,
+    place in D12's order). One that comes when stream time is more than that past its time is dropped: ``out_of_order``.
+    Behind a source, it is called ``SOURCE#reorder``: the lowering adds it for the clause of that name.
+    """
+
+    waits = branches = True
+    in_order = True
+    hands_columns_on = True
+    fits = same_schema
+    keeps = "waiting"
+    kept = "input"
+    limits = ("within",)
+
+    within: int
+    op: Choice["reorder"] = "reorder"
+
+    @property
+    def needs_key(self) -> bool:
+        """No: it keeps records of one key in one place, and those without."""
+        return False
+
+    @property
+    def holds(self) -> int:
+        """As long as an earlier record may come."""
+        return self.within
+
+
 DEAD_LETTER = Schema(
     (),
     (
@@ -692,7 +723,7 @@ class DeadLetters(Facts):
 
 
 Operation = (
-    DeadLetters | Distinct | Source | Filter | Map | Rekey | ToTable | Materialize | StreamTableJoin | ToStream | Merge
-    | Explode | ExplodeChanges | StreamStreamJoin | StreamGlobalJoin | TableTableJoin | Subscribe | Answer
-    | GroupChanges | Aggregate | Suppress
+    DeadLetters | Distinct | Source | Filter | Map | Rekey | Reorder | ToTable | Materialize | StreamTableJoin
+    | ToStream | Merge | Explode | ExplodeChanges | StreamStreamJoin | StreamGlobalJoin | TableTableJoin | Subscribe
+    | Answer | GroupChanges | Aggregate | Suppress
 )  # fmt: skip

@@ -72,7 +72,7 @@ class Arrivals:
         self._tables = {node.name for node in self.plan.nodes if node.kind == "table"}
         self._letters = {node.name for node in self.plan.dead_letters}
         self._watched = sorted(
-            {sink.node for sink in self.plan.sinks} | {one.node for step in scenario.steps for one in step.expect}
+            {sink.owner for sink in self.plan.sinks} | {one.node for step in scenario.steps for one in step.expect}
         )
         self._as_written: dict[tuple[int, ...], Results] = {}
         self.all = self._timed(list(_arrivals(scenario)))

@@ -26,7 +26,7 @@ class Expectations:
     def __init__(self, document: Document, plan: Plan) -> None:
         self._document = document
         self._nodes = {n.name: n for n in plan.nodes if n.part_of is None}
-        self._written = tuple(dict.fromkeys(sink.node for sink in plan.sinks))
+        self._written = tuple(dict.fromkeys(sink.owner for sink in plan.sinks))
         stored = [n for n in plan.nodes if n.store is not None]
         self._stores = {n.name: n for n in stored} | {n.store.name: n for n in stored if n.store is not None}
 

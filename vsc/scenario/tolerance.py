@@ -10,7 +10,15 @@ from collections.abc import Iterator, Mapping, Set
 from itertools import product
 
 from vsc.plan.nodes import Node, Plan
-from vsc.plan.operations import Aggregate, DeadLetters, Distinct, StreamGlobalJoin, StreamStreamJoin, StreamTableJoin
+from vsc.plan.operations import (
+    Aggregate,
+    DeadLetters,
+    Distinct,
+    Reorder,
+    StreamGlobalJoin,
+    StreamStreamJoin,
+    StreamTableJoin,
+)
 
 __all__ = ["tolerances"]
 
@@ -45,6 +53,8 @@ def _limits(node: Node, above: Mapping[str, frozenset[str]]) -> Iterator[tuple[_
         case Aggregate(window=window) if window is not None:
             yield every, window.grace
         case StreamStreamJoin(grace=grace) | Distinct(grace=grace):
+            yield every, grace
+        case Reorder(within=grace):
             yield every, grace
         case StreamTableJoin(grace=grace) if grace is not None:
             yield every, grace

@@ -88,6 +88,7 @@ class TopologyTestDriver:
         self._plan = compile(topology, variables)
         self._variables = dict(variables or {})
         self._nodes = {n.name: n for n in self._plan.nodes if n.part_of is None}
+        self._read_as = {self._plan.read_as(name).name: name for name in self._nodes}
         self._offsets = dict.fromkeys(self._nodes, 0)
         self._records: dict[str, list[Record]] = {name: [] for name in self._nodes}
         self._stores: list[MemoryKV] = []
@@ -235,7 +236,7 @@ class TopologyTestDriver:
         return self._written[stage, partition]
 
     def _started(self, starts: Mapping[str, int]) -> LocalRuntime:
-        return LocalRuntime(self._plan, self._open, self._nodes, self._partitions, self._options, starts=starts)
+        return LocalRuntime(self._plan, self._open, self._read_as, self._partitions, self._options, starts=starts)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -285,7 +286,7 @@ class TopologyTestDriver:
         for written in self._written.values():
             written.commit()
         for name, batch in found.items():
-            self._records[name].extend(_records(batch))
+            self._records[self._read_as[name]].extend(_records(batch))
 
 
 class StoreView:

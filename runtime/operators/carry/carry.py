@@ -208,6 +208,5 @@ class Carry:
             return [range(self.partitions)] * len(rows)
         keys = []
         for letter, rest, _ in rows:
-            key = move.moving.keys[letter](rest)
-            keys.append(key[: move.codec.decode_first(key)[1]])
+            keys.append(move.codec.first(move.moving.keys[letter](rest)))
         return [(to,) for to in partition_of(keys, self.partitions).tolist()]

@@ -207,7 +207,9 @@ def _check_together(new: Plan, verdicts: dict[str, Change], reset: frozenset[str
         return behind(name)
 
     def behind(name: str) -> str | None:
-        tables = (n for n in map(new.node, new.node(name).inputs) if n.kind == "table" or n.part_of is not None)
+        tables = (
+            n for n in map(new.node, new.node(name).inputs) if n.kind == "table" or n.part_of == new.node(name).owner
+        )
         return next(filter(None, map(empty, (table.name for table in tables))), None)
 
     for name, stores in of_node.items():

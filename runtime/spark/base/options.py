@@ -38,7 +38,7 @@ class Options:
     @classmethod
     def of_sink(cls, sink: Sink) -> Options:
         """Those of a sink."""
-        return cls(f"the sink of '{sink.node}' (line {sink.line})", sink.connector)
+        return cls(f"the sink of '{sink.owner}' (line {sink.line})", sink.connector)
 
     @property
     def spark(self) -> dict[str, str]:

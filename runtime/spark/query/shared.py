@@ -38,7 +38,7 @@ def shared_by(spark: SparkSession, plan: Plan, checkpoint: str | None, default_l
     for sink in plan.sinks:
         path = connector_of(sink.connector.kind).catalogued(spark, Options.of_sink(sink))
         if path is not None:
-            found.append(Shared(f"the sink of '{sink.node}'", path, SinkError))
+            found.append(Shared(f"the sink of '{sink.owner}'", path, SinkError))
     local = (one for one in found if is_local(one.path, default_local))
     # Relative paths are relative to the driver's working directory: executors get them whole.
     return tuple(Shared(one.what, os.path.abspath(local_path(one.path)), one.error, one.read) for one in local)

@@ -311,7 +311,7 @@ def _catch_up(spark: SparkSession, resolved: Plan, files: Files) -> None:
 def _begun(plan: Plan, changes: Sequence[Change]) -> frozenset[str]:
     """The ids of the sinks that are new in a changed plan: what another one wrote under the number is not theirs."""
     new = {(change.node, change.line) for change in changes if change.kind == "sink" and change.verdict is Verdict.NEW}
-    return frozenset(sink.id for sink in plan.sinks if (sink.node, sink.line) in new)
+    return frozenset(sink.id for sink in plan.sinks if (sink.owner, sink.line) in new)
 
 
 def _prepare(sinks: Sequence[EpochSink]) -> None:

@@ -24,7 +24,7 @@ def results_of(plan: Plan, checkpoint: str | None) -> Iterator[WrittenFolder]:
     for sink in plan.sinks:
         path = connector_of(sink.connector.kind).folder(Options.of_sink(sink))
         if path is not None:
-            yield WrittenFolder(f"the sink of '{sink.node}'", path)
+            yield WrittenFolder(f"the sink of '{sink.owner}'", path)
 
 
 def written_folders(plan: Plan, checkpoint: str, local_dir: str | None) -> tuple[WrittenFolder, ...]:

@@ -233,11 +233,11 @@ def spent(seconds: Mapping[str, float], duration_ms: int, job_ms: int) -> dict[s
 def sink_names(plan: Plan) -> dict[str, str]:
     """What users call each sink, by its id: its node; with the connector, if a node has several sinks, and a number if
     that is not enough."""
-    of_node = Counter(sink.node for sink in plan.sinks)
+    of_node = Counter(sink.owner for sink in plan.sinks)
     seen: Counter[str] = Counter()
     found = {}
     for sink in plan.sinks:
-        name = sink.node if of_node[sink.node] == 1 else f"{sink.node} to {sink.connector.kind}"
+        name = sink.owner if of_node[sink.owner] == 1 else f"{sink.owner} to {sink.connector.kind}"
         seen[name] += 1
         found[sink.id] = name if seen[name] == 1 else f"{name} {seen[name]}"
     return found

@@ -20,7 +20,18 @@ from vsc.compiler.source import SourceFile, Span
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.vdsl"))
 PASSES = Path(__file__).parents[3] / "compiler" / "passes"
 # what passes are made of
-_HELPERS = {"__init__", "check", "columns", "conditions", "connector_values", "offsets", "options", "shapes", "zones"}
+_HELPERS = {
+    "__init__",
+    "check",
+    "columns",
+    "conditions",
+    "connector_values",
+    "holds",
+    "offsets",
+    "options",
+    "shapes",
+    "zones",
+}
 
 
 def cases(path: Path) -> Iterator[tuple[str, str]]:

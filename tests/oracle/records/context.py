@@ -49,6 +49,13 @@ class Context:
         self.asker = ""
 
     @property
+    def place(self) -> tuple[object, ...]:
+        """Where the record was read that is being processed; what time has released comes before such records."""
+        origin = self.origins[int(self.order.origin[self.cause])]
+        released = not origin.source
+        return (0,) if released else (1, origin.rank, origin.part, int(self.order.offset[self.cause]))
+
+    @property
     def by_input(self) -> bool:
         """Whether the clock is that of the input."""
         return self.clock is not None

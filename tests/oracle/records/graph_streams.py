@@ -16,6 +16,7 @@ from tests.oracle.records import (
     map,
     merge,
     rekey,
+    reorder,
     stream_global_join,
     stream_stream_join,
     stream_table_join,
@@ -38,6 +39,7 @@ from vsc.plan.nodes import (
     Merge,
     Node,
     Rekey,
+    Reorder,
     Schema,
     StreamGlobalJoin,
     StreamStreamJoin,
@@ -84,6 +86,10 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             unique = distinct.Distinct(node, operation, types, back, parts.context, forward)
             parts.beside[node.name] = unique.content
             return unique.process
+        case Reorder() as operation:
+            waiting = reorder.Reordering(node, operation, parts.context, forward)
+            parts.waiting[node.name], parts.beside[node.name] = waiting, waiting.content
+            return waiting.process
         case Explode(item, position):
             before = parts.schema(node)
             array = expressions.items(node.owner, [item], [before])
