@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import stat
 from typing import BinaryIO
 
 from vsc.compiler.source import SourceFile
@@ -53,9 +54,15 @@ def holds_plan(path: str, text: str) -> bool:
     return path.endswith(".json") or text.startswith("{")
 
 
-def read_text(path: str) -> str:
-    """The text of a file in UTF-8, with or without a byte order mark. Raises `FileError`."""
+def read_text(path: str, only_files: bool = False) -> str:
+    """The text of a file in UTF-8, with or without a byte order mark. Raises `FileError`.
+
+    `only_files`: a pipe or a device, of which a read may not end, is none.
+    """
     try:
+        mode = os.stat(path).st_mode if only_files else 0
+        if only_files and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise FileError(f"{path} is a pipe or a device, not a file", "name a file")
         with open(path, "rb") as file:
             return read_stream(file, path)
     except FileError:

@@ -50,7 +50,7 @@ class Includes:
             help = "include the files directly"
             return Finding("VSC015", statement.span, f"files are included more than {_MAX_DEPTH} levels deep", (), help)
         try:
-            text = read_text(path)
+            text = read_text(path, only_files=True)
         except FileError as error:
             help = error.help or "give a path that is right from the folder of this file"
             return Finding("VSC027", statement.path_span, error.message, (), help)

@@ -183,7 +183,7 @@ class DatabaseTableError(VscRuntimeError):
 
 
 class RefusedRowError(VscRuntimeError):
-    """A row that a database refuses: a value that is too long for its column, a constraint that it violates."""
+    """A row that a database or a lake table refuses: its value is too long for a column, or violates a constraint."""
 
     code = "VSC920"
 

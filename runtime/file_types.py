@@ -45,6 +45,8 @@ def declared(type: pa.DataType) -> DataType | None:
         return declared(type.value_type)
     if pa.types.is_timestamp(type):
         return TIMESTAMP
+    if isinstance(type, pa.UuidType):
+        return STRING
     if pa.types.is_time64(type) or pa.types.is_duration(type):
         return BIGINT
     if pa.types.is_fixed_size_binary(type):

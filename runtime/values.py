@@ -208,11 +208,14 @@ def from_python(value: Any, type: DataType) -> Any:
     """The internal value of a user's Python `value`; None is null.
 
     Timestamps are aware ``datetime`` values, ISO text or milliseconds since the epoch. Dates may also be ISO text, and
-    decimals ``int``, ``float`` or text if no digit is lost. A member missing in the ``dict`` of a struct is null.
+    decimals ``int``, ``float`` or text if no digit is lost. A member missing in the ``dict`` of a struct is null. A
+    number, a boolean or an array of numpy counts as that of Python.
     Raises a ValueError that names the type if `value` is of another type or does not fit.
     """
     if value is None:
         return None
+    if isinstance(value, np.number | np.bool_ | np.ndarray):
+        value = value.tolist()
     match type:
         case ScalarType(name) if name in _FROM_PYTHON:
             return _FROM_PYTHON[name](value, type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -113,7 +114,7 @@ def _physical(path: str, place: Diagnostic | Related) -> dict[str, Any]:
 def _uri(path: str) -> str:
     from urllib.parse import quote
 
-    quoted = quote(path.replace("\\", "/"))
+    quoted = quote(os.fsencode(path.replace("\\", "/")))
     return f"file://{quoted}" if path.startswith("/") else quoted
 
 

@@ -32,6 +32,11 @@ def check_partition_folders(clause: syntax.ConnectorClause, node: str, schema: S
             help = f"write `{near}`" if near is not None else "name one of its columns"
             message = f"`{node}` has no column `{name.text}` for `partition_by`"
             yield Finding("VSC505", name.span, message, (), help, renamed(name.span, name.text, columns))
+        elif name.text.startswith("."):
+            yield Finding(
+                "VSC505", name.span, f"Spark reads no folder `{name.text}=...`: its name begins with a dot", (),
+                "give the column another name",
+            )  # fmt: skip
         elif type_ not in _NAMEABLE:
             yield Finding(
                 "VSC505", name.span, f"`{name.text}` is {type_}, whose values do not name folders", (),

@@ -149,15 +149,39 @@ def on_arrays(call: Call, arrays: Sequence[pa.Array], rows: int) -> pa.Array:
         raise FunctionError(
             f"'{call.function}' returned a value of type {type(found).__name__} for {rows} rows, not an array", help
         )
-    if found.type != wanted:
+    if not (found.type == wanted or _is_inferred(found.type, wanted)):
         raise FunctionError(f"'{call.function}' returned an array of {found.type}, not of {wanted}", help)
     if len(found) != rows:
         raise FunctionError(f"'{call.function}' returned an array of {len(found)} values for {rows} rows", help)
     found.validate(full=True)
+    if found.type != wanted:
+        try:
+            found = found.cast(wanted)
+        except pa.ArrowInvalid as error:
+            raise FunctionError(
+                f"'{call.function}' returned an array of {found.type}, not of {wanted}: {short(error)}", help
+            ) from error
     if call.type in (STRING, BINARY):
         lengths = (pc.utf8_length if call.type == STRING else pc.binary_length)(found)
         check_length(pc.max(lengths).as_py() or 0)
     return found
+
+
+def _is_inferred(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether pyarrow may take values of the type `wanted` for the type `found`: without a value, for null; whole
+    numbers among others, for integers; decimals, for those with as many digits as they have. Which it is depends on the
+    rows that come together."""
+    if pa.types.is_null(found) or found == wanted:
+        return True
+    if pa.types.is_decimal(found) and pa.types.is_decimal(wanted):
+        before = found.precision - found.scale <= wanted.precision - wanted.scale
+        return bool(before and found.scale <= wanted.scale)
+    if pa.types.is_list(found) and pa.types.is_list(wanted):
+        return _is_inferred(found.value_type, wanted.value_type)
+    if pa.types.is_struct(found) and pa.types.is_struct(wanted):
+        names = [field.name for field in found] == [field.name for field in wanted]
+        return names and all(_is_inferred(a.type, b.type) for a, b in zip(found, wanted, strict=True))
+    return bool(pa.types.is_int64(found) and pa.types.is_float64(wanted))
 
 
 def _of(call: Call) -> Callable[..., Any]:

@@ -278,7 +278,8 @@ def test_the_printed_command_has_every_setting_and_the_main_file_every_argument(
     out, err = capsys.readouterr()
     folder = tmp_path / "job"
     assert shlex.split(out.replace("\\\n", "")) == [
-        "spark-submit", "--master", "spark://h:1", "--conf", f"spark.pyspark.python={sys.executable}",
+        "env", "LC_ALL=C.UTF-8", "spark-submit", "--master", "spark://h:1",
+        "--conf", "spark.executorEnv.LC_ALL=C.UTF-8", "--conf", f"spark.pyspark.python={sys.executable}",
         "--conf", f"spark.pyspark.driver.python={sys.executable}", "--deploy-mode", "client", "--name", "n",
         "--conf", "spark.c=3", "--py-files", f"a.py,{folder}/vsc.zip", "--files", f"a.txt,{folder}/plan.json",
         "--executor-memory", "4g", "--packages", "a:b:1", "--properties-file", "s.conf", "--proxy-user", "u",
@@ -302,8 +303,10 @@ def test_cluster_mode_is_for_the_printed_command(launch: Launch, capsys: pytest.
     assert run(*given) == 2
     assert "vsc run --print-submit DIR prints the spark-submit command that runs it there" in capsys.readouterr().err
     assert run(*given, "--print-submit", "job") == 0
-    assert shlex.split(capsys.readouterr().out.replace("\\\n", ""))[:9] == [
-        "spark-submit", *given[:4], "--name", "vsc t", "--driver-cores", "2",
+    words = shlex.split(capsys.readouterr().out.replace("\\\n", ""))
+    assert words[:13] == [
+        "env", "LC_ALL=C.UTF-8", "spark-submit", *given[:2], "--conf", "spark.executorEnv.LC_ALL=C.UTF-8", "--conf",
+        "spark.yarn.appMasterEnv.LC_ALL=C.UTF-8", *given[2:4], "--name", "vsc t",
     ]  # fmt: skip
 
 
@@ -329,3 +332,23 @@ def test_what_cannot_be_printed_is_refused(
     assert (said.out, "hush" in said.err) == ("", False)
     assert f"error: {message}" in said.err
     assert not Path("job").exists() and Path("conf/main.py").read_text() == "print('mine')"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "url = 'jdbc:postgresql://h/d', 'password' = '${pw}'",
+        "url = 'jdbc:postgresql://h/d?user=u&password=${pw}'",
+        "url = 'jdbc:postgresql://h/d', 'sslpassword' = 'a${pw}b'",
+    ],
+)
+def test_a_variable_is_secret_if_a_secret_option_uses_it(
+    options: str, launch: Launch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sink = f"table n = aggregate s group by value select count(*) as n; sink n to jdbc ({options}, table = 't');"
+    Path("t.vdsl").write_text(TEXT.replace("sink s to noop ();", sink))
+    assert run("--print-submit", "job", "--var", "pw=hush") == 2
+    said = capsys.readouterr()
+    assert (said.out, "hush" in said.err, Path("job").exists()) == ("", False, False)
+    assert "--var pw is a secret (option '" in said.err
+    assert "give it as the variable pw of the environment, here and where the driver runs" in said.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -119,6 +120,15 @@ def test_a_name_of_both_files_is_shown_in_both(files: Files) -> None:
 def test_what_an_included_file_cannot_do(files: Files, common: str, code: str, column: int, message: str) -> None:
     files.write("shared/common.vdsl", f"{common}\n{SOURCES}")
     assert files.found() == [(code, "shared/common.vdsl", 1, column, message.format(files.folder))]
+
+
+def test_a_pipe_is_no_file_to_include(files: Files, tmp_path: Path) -> None:
+    """Nobody writes into it: a read would not end."""
+    os.mkfifo(tmp_path / "pipe.vdsl")
+    (tmp_path / "t.vdsl").write_text("include 'pipe.vdsl';")
+    [found] = compile_source((tmp_path / "t.vdsl").read_text(), str(tmp_path / "t.vdsl")).diagnostics
+    assert (found.code, found.message) == ("VSC027", f"{tmp_path}/pipe.vdsl is a pipe or a device, not a file")
+    assert main(["check", str(tmp_path)]) == 1
 
 
 def test_a_file_is_read_once_and_includes_others_beside_it(files: Files) -> None:

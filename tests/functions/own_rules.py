@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -91,3 +93,22 @@ def no_blank(texts: pa.Array) -> pa.Array:
     if pc.any(pc.equal(texts, "")).as_py():
         raise LookupError("no text")
     return texts
+
+
+def whole(number: int) -> Any:
+    """Numbers of numpy, and an array of them."""
+    return np.int64(number) if number < 3 else np.float32(number)
+
+
+def in_numpy(number: int) -> Any:
+    """The same inside of other values."""
+    return {"a": np.int32(number), "b": np.array([number, 0.5]), "c": np.float64(number) / 4, "d": np.bool_(number)}
+
+
+def inferred(numbers: pa.Array) -> pa.Array:
+    """What pyarrow makes of Python's values: the type depends on which rows come together."""
+    return pa.array([None if n > 5 else _parts(n) for n in numbers.to_pylist()])
+
+
+def _parts(n: int) -> dict[str, Any]:
+    return {"x": [n] if n else [], "y": Decimal(n) / 4, "z": n / 2 if n % 2 else n // 2}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -98,6 +99,38 @@ def test_a_value_of_another_type_is_a_failure_of_its_record() -> None:
     assert _values(text, 1, 2, 3, on_error="drop") == [1, None]
     with pytest.raises(ExpressionError, match=r"record 1 of .*: 'two' is not a value of type bigint"):
         _values(text, 1, 2, 3)
+
+
+def test_numbers_of_numpy_are_values() -> None:
+    text = _topology("whole", "f(n)")
+    assert _values(text, 1, 2) == [1, 2]
+    with pytest.raises(ExpressionError, match=r"3.0 is not a value of type bigint"):
+        _values(text, 3)
+    text = (
+        f"function f (n bigint) returns struct<a: smallint, b: array<double>, c: decimal(5, 2), d: boolean> from "
+        f"'{MODULE}:in_numpy'; {SOURCE} stream r = map s select f(n) as v;"
+    )
+    with TopologyTestDriver(text, functions=[MODULE]) as driver:
+        driver.pipe("s", {"k": "a", "n": 3, "m": 0}, timestamp=0)
+        (record,) = driver.read("r")
+    assert record.value == {"v": {"a": 3, "b": [3.0, 0.5], "c": Decimal("0.75"), "d": True}}
+
+
+def test_a_type_that_pyarrow_infers_from_the_values_of_a_batch_is_the_declared_one() -> None:
+    """Without any value it is null, and so is that of an empty list; decimals have the digits of the widest."""
+    text = (
+        f"function f (n bigint) returns struct<x: array<bigint>, y: decimal(9, 2), z: double> from '{MODULE}:inferred' "
+        f"vectorized; {SOURCE} stream r = map s select f(n) as v;"
+    )
+    expected = [None, {"x": [], "y": Decimal("0.00"), "z": 0.0}, {"x": [5], "y": Decimal("1.25"), "z": 2.5}]
+    with TopologyTestDriver(text, functions=[MODULE]) as driver:
+        rows = [{"k": "a", "n": n, "m": 0} for n in (9, 0, 5)]
+        for row in rows:
+            driver.pipe("s", row, timestamp=0)
+        with driver.batch():
+            for row in rows:
+                driver.pipe("s", row, timestamp=0)
+        assert [record.value for record in driver.read("r")] == [{"v": value} for value in expected * 2]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import pytest
 
 from vsc.cli import main
 from vsc.compiler import check_topology
+from vsc.inspect.files import find_files
 from vsc.plan.nodes import Source
 from vsc.testing import TopologyTestDriver
 
@@ -228,7 +229,6 @@ def test_a_big_folder_is_sampled_from_its_first_file_to_its_last(capsys: pytest.
         (["one.json", "--rows", "few"], "error: --rows takes a number of rows or `all`, not `few`\n"),
         (["one.json", "two", "--key", "id"], "error: --name, --key and --timestamp are for one PATH\n"),
         (["one.json", "--key", "price"], "error: one.json: `price` cannot be a key: floating-point"),
-        (["array.json"], "error: array.json is one JSON document"),
         (["one.json", "--format", "parquet"], "error: one.json cannot be read: "),
         (["latin.csv"], "error: latin.csv is not UTF-8 text, the only encoding that vsc reads\n"),
         (["list.json", "--kind", "table"], "error: list.json: no columns were found that say what a row is about\n"),
@@ -239,7 +239,6 @@ def test_what_cannot_be_inspected(arguments: list[str], words: str, capsys: pyte
     lines("two/a.json", {"id": "1"})
     lines("two/a.csv", "a,b", "1,2")
     lines("one.json", {"id": "a", "price": 1.5})
-    lines("array.json", "[", '{"id": 1}', "]")
     lines("list.json", {"x": [1]})
     Path("latin.csv").write_bytes("stadt,n\nKöln,1\n".encode("latin-1"))
     assert main(["inspect", *arguments]) == 2
@@ -365,3 +364,65 @@ def test_a_price_history_goes_by_when_a_price_is_valid(capsys: pytest.CaptureFix
     lines("prices/a.json", *prices, {**prices[3], "price": 0.5, "recorded_at": "2026-03-30T00:00:00Z"})
     out = inspect(capsys, "prices", "--kind", "table")
     assert "\nkey product\ntimestamp valid_from\nmaterialize versioned" in out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[\n  {"id": 1, "s": "a"},\n  {"id": 2, "s": "b"}\n]\n',
+        '{\n  "id": 1, "s": "a"\n}\n{"id": 2,\n "s": "b"}',
+        '\ufeff{\n"id": 1,\n\n"s": "a"}[{"id": 2, "s": "b"}]',
+    ],
+)
+def test_objects_that_go_over_lines_are_rows(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a run reads them, with the option that makes it do so."""
+    Path("a.json").write_text(text)
+    out = inspect(capsys, "a.json")
+    assert "1 file, " in out and ", 2 rows." in out and "cannot be read" not in out
+    assert "  id bigint,\n  s  string\n)\nfrom files (path = 'a.json', format = 'json', 'multiLine' = 'true')\n" in out
+    driver = TopologyTestDriver(f"topology t;\n{out}")
+    driver.pipe_file("a", "a.json", timestamp=0)
+    assert [record.value for record in driver.read("a")] == [{"s": "a"}, {"s": "b"}]
+
+
+def test_the_objects_of_an_array_in_a_line_are_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.json").write_text('[{"id": 1}, {"id": 2}]\n{"id": 3}{"id": 4}\nnull\n')
+    out = inspect(capsys, "a.json")
+    assert "4 rows." in out and "1 row cannot be read, first a.json:3: NoneType, not an object." in out
+    assert "format = 'json')" in out
+
+
+def test_parquet_columns_that_differ_in_case_only_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run refuses a file in which a declared column is there twice."""
+    pq.write_table(pa.table({"id": ["a"], "name": ["x"], "Name": ["y"]}), "a.parquet")
+    out = inspect(capsys, "a.parquet")
+    why = "is left out: a.parquet has name and Name, and a run cannot tell which one it is to read."
+    assert f"-- Column name {why}\n-- Column Name {why}\n" in out and "(\n  id string\n)" in out
+
+
+def test_uuids_are_texts(capsys: pytest.CaptureFixture[str]) -> None:
+    stored = pa.array([b"0123456789abcdef", None], pa.binary(16))
+    pq.write_table(pa.table({"u": pa.ExtensionArray.from_storage(pa.uuid(), stored)}), "a.parquet")
+    assert "  u string  -- 50 % null\n" in inspect(capsys, "a.parquet")
+
+
+def test_a_file_is_read_once_whatever_links_lead_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """As by a run, in the order of a run: by time, then by path."""
+    for number, name in enumerate(("day=2/a.json", "day=1/a.json", "b.json")):
+        lines(f"in/{name}", {"id": number})
+        os.utime(f"in/{name}", (1, 1))
+    Path("out").mkdir()
+    lines("out/c.json", {"id": 9})
+    for name, target in (("latest", "day=2"), ("self", "."), ("up", ".."), ("day=3", "../out"), ("gone", "nowhere")):
+        (Path("in") / name).symlink_to(target)
+    found = find_files("in", None)
+    assert [file.path for file in found.files] == ["in/b.json", "in/day=1/a.json", "in/day=2/a.json", "in/day=3/c.json"]
+    assert [file.parts for file in found.files] == [(), (("day", "1"),), (("day", "2"),), (("day", "3"),)]
+    assert "4 files" in inspect(capsys, "in")
+
+
+def test_a_name_that_is_not_utf8_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    lines(os.fsdecode(b"B\xfccher.json"), {"id": 1})
+    assert main(["inspect", "."]) == 2
+    said = capsys.readouterr().err
+    assert said == "error: the name of ./B\\xfccher.json is not UTF-8, and no run can read it\n = help: rename it\n"

@@ -165,8 +165,9 @@ def _inside(folder: str) -> Iterator[str]:
     for inside, folders, names in os.walk(folder, onerror=_unreadable):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            if name.endswith(".vdsl"):
-                yield os.path.normpath(os.path.join(inside, name))
+            path = os.path.join(inside, name)
+            if name.endswith(".vdsl") and not (os.path.exists(path) and not os.path.isfile(path)):  # a pipe, say
+                yield os.path.normpath(path)
 
 
 def _unreadable(error: OSError) -> None:
@@ -174,14 +175,15 @@ def _unreadable(error: OSError) -> None:
 
 
 def print_payload(text: str) -> None:
-    """Writes to standard output, always in UTF-8. It is not an error if the reader has closed the pipe.
+    """Writes to standard output, always in UTF-8; what is no text, as in the name of a file may be, as its code. It is
+    not an error if the reader has closed the pipe.
 
     Raises `UsageError` if writing fails for another reason.
     """
     if sys.stdout is None:  # closed
         return
     try:
-        sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
         sys.stdout.flush()
     except BrokenPipeError:
         discard(sys.stdout)

@@ -136,12 +136,14 @@ class SparkOptions:
         from vsc.runtime.errors import StartError, VscRuntimeError
         from vsc.runtime.spark.query.failures import in_a_line, translated
         from vsc.runtime.spark.query.launch import launched, new_log
+        from vsc.runtime.spark.query.lost_processes import lost_driver
         from vsc.runtime.spark.session.interrupts import Interrupted, Interrupts
 
         log, named, started = new_log(), False, False
+        handling = Interrupts() if interrupts is None else interrupts
         try:
             with (
-                Interrupts() if interrupts is None else nullcontext(interrupts) as handling,
+                handling if interrupts is None else nullcontext(),
                 launched(
                     name, self.master, conf, self.packages, log, handling, self.arguments, self.from_files
                 ) as spark,
@@ -154,7 +156,7 @@ class SparkOptions:
             named = isinstance(error, StartError)
             raise refusal(error) from error
         except Exception as error:
-            known = translated(error)
+            known = lost_driver(error, handling.jvm_status) or translated(error)
             if known is not None:
                 raise refusal(known, failed) from error
             named = True

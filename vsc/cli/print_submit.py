@@ -16,15 +16,17 @@ from vsc.cli.common import print_payload, write_file
 from vsc.cli.errors import UsageError
 from vsc.cli.messages import Messages
 from vsc.cli.on_spark import PACKAGES, SparkOptions
-from vsc.cli.submit_options import DEPLOY_MODE, OPTIONS, PYTHON_FILES
+from vsc.cli.submit_options import DEPLOY_MODE, OPTIONS, PYTHON_FILES, manager
 from vsc.plan import dump
 from vsc.plan.connectors.facts import VARIABLE
+from vsc.plan.secret_variables import secret_variables
 from vsc.plan.secrets import instead_of_secret, is_secret
 
 if TYPE_CHECKING:
+    from vsc.plan.nodes import Plan
     from vsc.runtime.spark.base.job import Run
 
-__all__ = ["check_printable", "print_submit"]
+__all__ = ["check_printable", "check_variables", "print_submit"]
 
 _MARK = "Written by vsc run --print-submit."
 _MAIN = '''\
@@ -48,10 +50,12 @@ query.awaitTermination()
 spark.stop()
 '''
 _FILES = "spark.files"
+_DRIVER_VARIABLE = {"yarn": "spark.yarn.appMasterEnv.", "k8s": "spark.kubernetes.driverEnv."}
+"""What sets a variable of a driver in cluster mode, by manager."""
 _PYTHON, _DRIVERS_PYTHON = "spark.pyspark.python", "spark.pyspark.driver.python"
 
 
-def check_printable(args: argparse.Namespace, given: Mapping[str, str], options: SparkOptions) -> None:
+def check_printable(args: argparse.Namespace, options: SparkOptions) -> None:
     """Raises `UsageError` for what the printed command could not do, or would show to others."""
     for option, is_given in (
         ("--drain", args.drain),
@@ -64,15 +68,21 @@ def check_printable(args: argparse.Namespace, given: Mapping[str, str], options:
                 f"{option} is not for --print-submit: spark-submit's driver is the printed main file, not vsc run",
                 "leave it out; the main file may be changed",
             )
-    for name, value in given.items():
-        if is_secret(name) or instead_of_secret(value) is not None:
-            raise UsageError(
-                f"--var {name} is a secret, which the main file would hold",
-                f"give it as the variable {name} of the environment, here and where the driver runs",
-            )
     for name, value in options.conf.items():
         if name not in options.from_files and (is_secret(name) or instead_of_secret(value) is not None):
             raise UsageError(f"{name} is a secret, which the command would show", "write it into a --properties-file")
+
+
+def check_variables(plan: Plan, given: Mapping[str, str]) -> None:
+    """Raises `UsageError` for variables that the main file would show to others."""
+    options = secret_variables(plan)
+    for name, value in given.items():
+        if name in options or is_secret(name) or instead_of_secret(value) is not None:
+            use = f" (option {options[name]!r})" if name in options else ""
+            raise UsageError(
+                f"--var {name} is a secret{use}, which the main file would hold",
+                f"give it as the variable {name} of the environment, here and where the driver runs",
+            )
 
 
 def print_submit(args: argparse.Namespace, job: Run, options: SparkOptions, messages: Messages) -> None:
@@ -122,15 +132,18 @@ def _main(job: Run) -> str:
 
 def _command(args: argparse.Namespace, job: Run, options: SparkOptions, folder: Path) -> Iterator[list[str]]:
     """The words of the command, an option a line."""
+    from vsc.runtime.spark.session.names import LOCALE, UTF8
+
     settings = {DEPLOY_MODE: "client", "spark.app.name": f"vsc {job.plan.name}", **options.for_plan(job.plan)}
     if settings[DEPLOY_MODE] == "client":
         python = os.environ.get("PYSPARK_PYTHON") or sys.executable
         settings = {_PYTHON: python, _DRIVERS_PYTHON: sys.executable, **settings}
+    settings = {**_locale(options.master, settings[DEPLOY_MODE]), **settings}
     settings[_FILES] = ",".join(filter(None, [settings.get(_FILES), str(folder / "plan.json")]))
     settings[PYTHON_FILES] = ",".join(filter(None, [settings.get(PYTHON_FILES), str(folder / "vsc.zip")]))
     settings[PACKAGES] = options.fetched(settings)
     names = {one.key: one.name for one in OPTIONS} | {DEPLOY_MODE: "--deploy-mode", PACKAGES: "--packages"}
-    yield ["spark-submit", "--master", options.master]
+    yield ["env", f"{LOCALE}={UTF8}", "spark-submit", "--master", options.master]
     for key, value in settings.items():
         if value and options.from_files.get(key) != value:
             yield [names[key], value] if key in names else ["--conf", f"{key}={value}"]
@@ -139,3 +152,11 @@ def _command(args: argparse.Namespace, job: Run, options: SparkOptions, folder: 
     if args.verbose:
         yield ["--verbose"]
     yield [str(folder / "main.py")]
+
+
+def _locale(master: str, mode: str) -> dict[str, str]:
+    """The settings by which JVMs elsewhere read every file name."""
+    from vsc.runtime.spark.session.names import LOCALE, UTF8, executor_locale
+
+    driver = _DRIVER_VARIABLE.get(manager(master)) if mode == "cluster" else None
+    return {**executor_locale(master), **({f"{driver}{LOCALE}": UTF8} if driver else {})}

@@ -21,7 +21,7 @@ from vsc.cli.errors import Refused
 from vsc.cli.messages import JsonMessages, Messages, Warnings
 from vsc.cli.on_spark import SparkOptions, check_java, need_packages, refusal
 from vsc.cli.plans import plan_of
-from vsc.cli.print_submit import check_printable, print_submit
+from vsc.cli.print_submit import check_printable, check_variables, print_submit
 from vsc.cli.problems import Problem
 from vsc.cli.run_checks import add_local_dir, check_checkpoint, check_functions, check_options
 from vsc.cli.submit import add_submit, submit_options, tell_settings
@@ -148,8 +148,10 @@ def _executed(args: argparse.Namespace, messages: Messages) -> int:
         given = variables(args)
         check_options(args, options.master)
         if args.print_submit is not None:
-            check_printable(args, given, options)
+            check_printable(args, options)
         plan = plan_of(args.file, given, messages, warns=args.progress not in ("json", "none"))
+        if args.print_submit is not None:
+            check_variables(plan, given)
         need_packages("vsc run")
         return _on_spark(args, plan, options, given, messages)
     except Refused as refused:

@@ -45,6 +45,8 @@ def _is_change(event: Any) -> bool:
 class ChangeEvents(Documents):
     """Reads change events in JSON: the rows after the changes, with types from the events' schema if they have one."""
 
+    has_tombstones = True
+
     def __init__(self) -> None:
         super().__init__()
         self._types: dict[str, tuple[DataType, str]] = {}
@@ -68,11 +70,9 @@ class ChangeEvents(Documents):
         known = self._types.get(column.name)
         return super()._column(values, column) if known is None else _typed(values, *known)
 
-    def row(self, path: str, number: int, line: bytes) -> dict[str, Any] | None:
+    def row(self, value: Any) -> dict[str, Any] | None:
         """The row after a change; none for deletions, and for tombstones, which follow them."""
-        if line.strip() == b"null":
-            return None
-        event = super().row(path, number, line)
+        event = super().row(value)
         if event is None:
             return None
         if isinstance(schema := event.get("schema"), dict) and schema != self._schema:

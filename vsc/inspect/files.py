@@ -1,4 +1,4 @@
-"""The files that a source would read, found and ordered as Spark's file source does, and their format."""
+"""The files that a source would read, found and ordered as by a run, and their format."""
 
 from __future__ import annotations
 
@@ -25,11 +25,17 @@ _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _PEEK = 4096
 _BLOCK = 1 << 20
+_Parts = tuple[tuple[str, str | None], ...]
+"""The names and texts of Hive partition folders."""
 
 
 def find_files(path: str, format: str | None) -> Found:
     """The files at `path` (a folder, a file or a glob) that have one format. Raises InspectError."""
-    files = sorted(_listed(path), key=lambda file: file.modified)  # Spark's order; equally old files as listed
+    files = sorted(_listed(path), key=lambda file: (file.modified, os.fsencode(file.path)))
+    for file in files:
+        if not _is_text(file.path):
+            shown = os.fsencode(file.path).decode("utf-8", "backslashreplace")
+            raise InspectError(f"the name of {shown} is not UTF-8, and no run can read it", "rename it")
     if not files:
         raise InspectError(f"there is no file with data in {path}", "names that begin with `_` or `.` are skipped")
     if len(files) == 1:
@@ -91,19 +97,41 @@ def _fixed(path: str) -> str:
     return os.path.dirname(head)
 
 
-def _below(folder: str, parts: tuple[tuple[str, str | None], ...]) -> Iterator[DataFile]:
-    """The files of a folder in order of name, then those of its subfolders."""
+def _below(folder: str, parts: _Parts) -> Iterator[DataFile]:
+    """The files of a folder and of those in it, each once: those to which links lead are files, too, unless they have
+    been found already."""
+    real: set[str] = set()
+    links: list[tuple[str, _Parts]] = []
+    waiting = [(folder, parts)]
+    while waiting or links:
+        path, around = waiting.pop() if waiting else links.pop()
+        at = os.path.realpath(path)
+        if at in real:
+            continue
+        real.add(at)
+        if not os.path.isdir(path):
+            if os.path.exists(path) and os.stat(path).st_size:
+                yield _file(path, around)
+            continue
+        inside = around if path == folder else (*around, *_part(os.path.basename(path)))
+        for name in _names(path):
+            (links if os.path.islink(os.path.join(path, name)) else waiting).append((os.path.join(path, name), inside))
+        links.sort(reverse=True)
+
+
+def _names(folder: str) -> list[str]:
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: (entry.is_dir(), entry.name))
+        return [name for name in os.listdir(folder) if not _hidden(name)]
     except OSError as error:
         raise InspectError(f"{folder} cannot be read: {error.strerror}") from error
-    for entry in entries:
-        if _hidden(entry.name):
-            continue
-        if entry.is_dir():
-            yield from _below(entry.path, (*parts, *_part(entry.name)))
-        elif entry.stat().st_size:
-            yield _file(entry.path, parts)
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _hidden(name: str) -> bool:

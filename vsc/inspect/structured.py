@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 from vsc.inspect.arrow_types import known, widest
 from vsc.inspect.files import unreadable
 from vsc.inspect.model import DataColumn, DataFile, Headers, Sample
-from vsc.plan.types import DataType
+from vsc.plan.types import STRING, TIMESTAMP, DataType
 from vsc.runtime.file_types import declared
+from vsc.runtime.spark.formats.parquet_types import conversion
 from vsc.runtime.values import arrow_type
 
 __all__ = ["Structured"]
@@ -40,8 +41,14 @@ class Structured:
         notes: dict[str, list[str]] = {}
         left_out: dict[str, str] = {}
         for file in sample.files:
-            for field in self._open(file.path).schema if self.orc else self._open(file.path).schema_arrow:
+            schema = self._open(file.path).schema if self.orc else self._open(file.path).schema_arrow
+            folded = Counter(name.lower() for name in schema.names)
+            for field in schema:
                 present[field.name] += 1
+                if folded[field.name.lower()] > 1:
+                    same = " and ".join(name for name in schema.names if name.lower() == field.name.lower())
+                    left_out[field.name] = f"{file.path} has {same}, and a run cannot tell which one it is to read"
+                    continue
                 type = self._declared(field.type)
                 if type is None:
                     left_out[field.name] = f"Spark cannot read {field.type} from {'ORC' if self.orc else 'parquet'}"
@@ -109,7 +116,9 @@ def _as(column: pa.Array, type: pa.DataType) -> pa.Array:
     if column.type == type:
         return column
     if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(type):
-        return pc.cast(column, pa.timestamp("us", column.type.tz), safe=False).view(type)
+        return _converted(column, TIMESTAMP)
+    if isinstance(column.type, pa.UuidType) and pa.types.is_string(type):
+        return _converted(column, STRING)
     if pa.types.is_temporal(column.type) and pa.types.is_integer(type):
         width = pa.int32() if pa.types.is_time32(column.type) else pa.int64()
         return column.view(width).cast(type)
@@ -117,3 +126,10 @@ def _as(column: pa.Array, type: pa.DataType) -> pa.Array:
         return pc.cast(column, type)
     except pa.ArrowException:  # files with different types; `headers` reports them
         return pa.nulls(len(column), type)
+
+
+def _converted(column: pa.Array, type: DataType) -> pa.Array:
+    """The column as a run reads it."""
+    convert = conversion("", column.type, type)
+    assert convert is not None
+    return convert(column)

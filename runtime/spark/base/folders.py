@@ -61,8 +61,9 @@ def may_read(path: str) -> bool:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether Spark does not read a file with this relative path: a part of it begins with _ or a dot."""
-    return any(part.startswith(("_", ".")) for part in path.split("/"))
+    """Whether Spark does not read a file with this relative path: a part of it begins with a dot, or with _ and is not
+    a folder ``_day=2026-01-05``."""
+    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in path.split("/"))
 
 
 def data_files(path: str) -> Iterator[str]:

@@ -151,6 +151,13 @@ class Checkpoint:
         """The folder of the control source."""
         return self.files.path("vsc/control")
 
+    def mend_control(self) -> None:
+        """Makes the folder of the control source again, if somebody has removed it. All but the first line in it is
+        read once, and then removed anyway."""
+        if not self.files.exists("vsc/control"):
+            self.files.make("vsc/control")
+            self.files.write(f"vsc/control/{_FIRST}", START + "\n")
+
     def request_drain(self) -> None:
         """Asks every partition, in an epoch to come, to move its clocks to the end."""
         self.files.write(f"vsc/control/{uuid.uuid4().hex}-{DRAIN}.txt", DRAIN + "\n")
@@ -274,9 +281,13 @@ def checked_identity(
         found = [name for name in files.names() if not name.startswith(".") and name != "vsc"]
         if found and files.exists(PLAN):
             raise CheckpointError(f"{files.root.rstrip('/')}/{IDENTITY} is missing", RESTORE)
+        if SPARK_NAMES & set(found):
+            raise CheckpointError(
+                f"the checkpoint folder {path} is a checkpoint of another Spark query, or its folder vsc is gone",
+                "give a separate folder; or restore the folder vsc from a copy",
+            )
         if found:
-            kind = "a checkpoint of another Spark query" if SPARK_NAMES & set(found) else f"not empty ({found[0]})"
-            raise CheckpointError(f"the checkpoint folder {path} is {kind}", "give a separate folder")
+            raise CheckpointError(f"the checkpoint folder {path} is not empty ({found[0]})", "give a separate folder")
         return None, None
     identity = read_identity(files)
     check_current(files)

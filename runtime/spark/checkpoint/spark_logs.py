@@ -56,8 +56,9 @@ class SparkLogs:
         self._kept_sums: dict[str, int] | None = None
         """Those that are kept, once they have been read."""
 
-    def check(self) -> None:
-        """CheckpointError that names a damaged or missing file, and the way back if there is one."""
+    def check(self, operators: int = 0) -> None:
+        """CheckpointError that names a damaged or missing file, and the way back if there is one. `operators`: how many
+        keep a state, from the first epoch on."""
         offsets, commits = epochs_in(self._files, "offsets"), epochs_in(self._files, "commits")
         done = max([*commits, *epochs_in(self._files, "vsc/epochs")], default=-1)
         newest = max(offsets, default=-1)
@@ -78,6 +79,13 @@ class SparkLogs:
         if newest >= 0:
             for source, offset in self._log_offsets(newest).items():
                 self._check_source(source, offset)
+        for number in range(operators if commits else 0):
+            if not self._files.exists(f"state/{number}"):
+                raise CheckpointError(
+                    f"{self._files.path(f'state/{number}')} is missing, the state of the query",
+                    "restore the folder state from a copy; without one, start with a new checkpoint, which reads "
+                    "everything again",
+                )
         for folder in self._files.names("state"):
             for kind in ("_metadata", "_stateSchema"):
                 for name in self._files.files(f"state/{folder}/{kind}"):

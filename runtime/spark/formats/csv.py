@@ -57,6 +57,8 @@ class CsvCells:
     texts: bool = False
     """Whether each record comes with its text, in a last column `CORRUPT`."""
     zone: tzinfo = UTC
+    blank: frozenset[str] = frozenset()
+    """The columns in which a quoted empty cell is null, as is a quoted `dialect.null`: those not of texts or bytes."""
     named: bool = False
     """Whether a header has to name one of the columns: else it is likely to be a row."""
 
@@ -197,6 +199,8 @@ class _File:
             cells, wrong = _utf8(cells.take(place) if reasons else cells)
             for number in wrong:
                 why[number] = why[number] or f"column {column.name!r} is not UTF-8 text"
+            if column.name in self._cells.blank:
+                cells = _without(cells, ("", self._cells.dialect.null))
             columns[column.name] = values = _values(cells, column.type, self._cells.zone)
             if values.null_count > cells.null_count:
                 for number in np.flatnonzero(pc.and_(values.is_null(), cells.is_valid())).tolist():
@@ -258,6 +262,11 @@ def _values(cells: pa.Array, type: DataType, zone: tzinfo) -> pa.Array:
     if type == BINARY:
         return pa.array([None if cell is None else _from_base64(cell) for cell in cells.to_pylist()], pa.binary())
     return read_cells(cells, type, zone)
+
+
+def _without(cells: pa.Array, nulls: tuple[str, ...]) -> pa.Array:
+    """The cells with null for these texts. Programs that quote every cell write a missing number or date so."""
+    return pc.if_else(pc.is_in(cells, pa.array(nulls, pa.string())), None, cells)
 
 
 def _from_base64(text: str) -> bytes | None:

@@ -40,6 +40,11 @@ _PHYSICAL = {
     "DOUBLE": "double", "BINARY": "string or binary", "FIXED_LEN_BYTE_ARRAY": "decimal or binary",
 }  # fmt: skip
 _HELP = "declare the column with the type that the file has, and cast it in an expression"
+_UUID = "uuid"
+_UUID_HELP = (
+    "declare it string, for its text; where Spark reads the file (on other file systems, and with options of Spark's), "
+    "binary, for its 16 bytes"
+)
 _MOST = 12
 
 
@@ -72,7 +77,8 @@ def read_error(text: str, reason: str) -> SourceError | None:
 
 def mismatch(where: str, column: str, wanted: str, held: str) -> SourceError:
     """A column whose type in the file at `where` cannot become the `wanted` one."""
-    return SourceError(f"{where}: column {column} is declared {wanted}, and holds {held} there", _HELP)
+    help = _UUID_HELP if held == _UUID else _HELP
+    return SourceError(f"{where}: column {column} is declared {wanted}, and holds {held} there", help)
 
 
 def other_shape(where: str, schema: pa.Schema | None, reason: str = "") -> SourceError:
@@ -133,4 +139,4 @@ def _columns(schema: pa.Schema) -> str:
 
 def type_text(type: pa.DataType) -> str:
     """The type as vsc writes it, or as Arrow does where vsc has none for it."""
-    return str(declared(type) or type)
+    return _UUID if isinstance(type, pa.UuidType) else str(declared(type) or type)

@@ -65,4 +65,6 @@ class HeldTypes:
         texts = {"string": pa.types.is_binary(held), "binary": pa.types.is_string(held)}
         if self.format == "orc" and texts.get(str(declared), False):
             return False
+        if isinstance(held, pa.UuidType) and str(declared) == "string":  # Spark would take the bytes for text
+            return False
         return nested_conversion(held, declared, fold, by_value=False) is not None

@@ -138,7 +138,9 @@ def _found(files: ParquetFiles, file: pq.ParquetFile, where: str) -> dict[str, _
         if nested:
             convert = nested_conversion(field.type, column.type, fold)
         else:
-            convert = conversion(file.schema.column(leaf).physical_type, field.type, column.type)
+            known = file.schema.column(leaf)
+            held = pa.uuid() if known.logical_type.type == "UUID" else field.type
+            convert = conversion(known.physical_type, held, column.type)
         if convert is None:
             raise mismatch(where, column.name, str(column.type), type_text(field.type))
         if old:
@@ -164,8 +166,15 @@ def _problems(
         there = batch.column(found[column.name][0]) if column.name in found else None
         if there is not None and array.null_count > there.null_count:
             for row in np.flatnonzero(pc.and_(array.is_null(), there.is_valid())).tolist():
-                why.setdefault(row, misfit(column, str(there[row].as_py())))
+                why.setdefault(row, misfit(column, _text(there[row])))
     return pa.array(map(why.get, range(batch.num_rows)), pa.string()) if why else pa.nulls(batch.num_rows, pa.string())
+
+
+def _text(value: pa.Scalar) -> str:
+    try:
+        return str(value.as_py())
+    except (OverflowError, ValueError):  # a time that Python has no name for
+        return f"{value.value} {value.type.unit}" if pa.types.is_timestamp(value.type) else "a time in it"
 
 
 def _width(type: pa.DataType) -> int:

@@ -1,7 +1,7 @@
 """Nested columns of parquet files: arrays, maps and structs, whose parts are converted as `parquet_types` says.
 
 Guarantees: the fields of a struct are found by name, a missing one is null. Where a value does not fit (one of 64 bits
-as `double`), the whole row is null.
+as `double`, a time that microseconds cannot count), the whole row is null.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def nested_conversion(held: pa.DataType, declared: DataType, fold: Fold, by_valu
 
     `by_value`: also if some values do not fit, which makes their rows null.
     """
-    held = held_type(held)
+    named, held = held, held_type(held)
     if pa.types.is_null(held):
         return lambda column: pa.nulls(len(column), arrow_type(declared))
     match declared:
@@ -42,7 +42,7 @@ def nested_conversion(held: pa.DataType, declared: DataType, fold: Fold, by_valu
             return None
     if pa.types.is_nested(held) or (not by_value and _goes_by_value(held, declared)):
         return None
-    return conversion("INT96", held, declared)
+    return conversion("INT96", named, declared)
 
 
 def leaves(column: pa.Array) -> list[pa.Array]:
@@ -89,10 +89,12 @@ def _of_map(keys: Conversion | None, items: Conversion | None, declared: MapType
         inner = entries.flatten()
         values = items(inner.field(1))
         lengths = pc.fill_null(pc.list_value_length(entries), 0)
-        mask = _nulls(entries, [(inner.field(1), values)], pc.list_parent_indices(entries))
-        return pa.MapArray.from_arrays(
-            _offsets(lengths), keys(inner.field(0)), values, type=arrow_type(declared), mask=mask
-        )
+        found = keys(inner.field(0))
+        read = [(inner.field(0), found), (inner.field(1), values)]
+        mask = _nulls(entries, read, pc.list_parent_indices(entries))
+        if found.null_count:  # a time that does not fit: its row is null, and a key of Arrow's may not be
+            found = pc.fill_null(found, pa.scalar(0, found.type))
+        return pa.MapArray.from_arrays(_offsets(lengths), found, values, type=arrow_type(declared), mask=mask)
 
     return convert
 

@@ -1,9 +1,9 @@
 """What becomes of the columns of parquet files that pyarrow has read: a conversion for each pair of what a file holds
 and what is declared.
 
-Guarantees: the declared type holds every value of the file's type, or there is no conversion. Two exceptions go by the
-value, which is null where it does not fit: whole numbers of 64 bits as `double`, and small ones as `boolean`. Not for
-nested types: Spark reads these itself.
+Guarantees: the declared type holds every value of the file's type, or there is no conversion. Three exceptions go by
+the value, which is null where it does not fit: whole numbers of 64 bits as `double`, small ones as `boolean`, and times
+beyond those that microseconds can count. Not for nested types (`parquet_nested`).
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ _DIGITS = {
 """How many digits before the point a decimal must have to hold every number of the type."""
 _FLOAT_EXACT, _DOUBLE_EXACT = 16, 32
 """Integers of so many bits are exact as numbers of single and of double precision."""
+_MOST_MICROS = 2**63 - 1
+_MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
+_HYPHENS = (8, 13, 18, 23)
+"""Where the text of a UUID, of 36 characters, has its hyphens."""
 _FLOATS = {"float": (pa.float16(), pa.float32()), "double": (pa.float16(), pa.float32(), pa.float64())}
 
 
@@ -45,7 +50,8 @@ def held_type(type: pa.DataType) -> pa.DataType:
 
 def conversion(physical: str, held: pa.DataType, declared: DataType) -> Conversion | None:
     """How a column of type `held`, which a file has as `physical`, becomes one that is `declared`; None: not at all."""
-    found = _conversion(physical, held_type(held), declared)
+    is_uuid = isinstance(held, pa.UuidType) and str(declared) == "string"
+    found = _uuid_texts if is_uuid else _conversion(physical, held_type(held), declared)
     return None if found is None else partial(_converted, found)
 
 
@@ -130,14 +136,29 @@ def _exact_doubles(column: pa.Array) -> pa.Array:
 
 
 def _timestamps(column: pa.Array) -> pa.Array:
-    """Timestamps, of whatever zone, by the microseconds since the epoch that they are: nanoseconds are cut off."""
+    """Timestamps, of whatever zone, by the microseconds since the epoch that they are: nanoseconds are cut off. Null
+    for a time that is too far away to have any, as some programs write for "never"."""
     type, numbers = column.type, column.view(pa.int64())
     if type.unit == "ns":
         values = np.floor_divide(numbers.fill_null(0).to_numpy(zero_copy_only=False), 1000)
         micros = pa.array(values, mask=column.is_null().to_numpy(zero_copy_only=False))
     else:
-        micros = column.cast(pa.timestamp("us", type.tz)).view(pa.int64())
+        most = _MOST_MICROS // _MICROS[type.unit]
+        held = pc.and_(pc.less_equal(numbers, most), pc.greater_equal(numbers, -most))
+        micros = pc.multiply(pc.if_else(held, numbers, None), _MICROS[type.unit])
     return micros.view(pa.timestamp("us", "UTC"))
+
+
+def _uuid_texts(column: pa.Array) -> pa.Array:
+    """UUIDs as they are written: 32 digits in five groups."""
+    count, start = len(column), column.offset
+    raw = np.frombuffer(column.buffers()[1] or b"", np.uint8)[16 * start : 16 * (start + count)].reshape(count, 16)
+    texts = np.full((count, 36), ord("-"), np.uint8)
+    digits = np.delete(np.arange(36), _HYPHENS)
+    texts[:, digits] = _HEX[np.stack([raw >> 4, raw & 15], axis=2).reshape(count, 32)]
+    offsets = np.arange(count + 1, dtype=np.int32) * 36
+    found = pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(texts))
+    return pc.if_else(column.is_valid(), found, None) if column.null_count else found
 
 
 def _numbers(column: pa.Array) -> pa.Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vsc.plan.nodes import Column, Node, Source
-from vsc.plan.types import ArrayType, MapType, StructType, other_key
+from vsc.plan.types import BINARY, STRING, ArrayType, MapType, StructType, other_key
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.formats.csv import CsvCells
@@ -62,4 +62,5 @@ def line_reader(node: Node, columns: tuple[Column, ...], options: Options, raw: 
         wanted = Wanted(columns, frozenset(c.name for c in node.schema.key), zone)
         return TextLines(TEXT_FORMATS[form].reader(wanted, options), others, columns != source.columns)
     dialect, named = CsvDialect.of(options.spark, options.place), options.get("missing_columns") != "null"
-    return CsvCells(columns, dialect, options.place, others, texts=raw, zone=zone, named=named)
+    blank = frozenset(column.name for column in source.columns if column.type not in (STRING, BINARY))
+    return CsvCells(columns, dialect, options.place, others, texts=raw, zone=zone, blank=blank, named=named)

@@ -58,10 +58,12 @@ class EpochWriter:
     executors: Executors
     error: BaseException | None = None
     running: int | None = None
+    begun: bool = False
+    """Whether there has been an epoch."""
 
     def __call__(self, batch: DataFrame, epoch: int) -> None:
         """Writes one epoch."""
-        self.running = epoch
+        self.running, self.begun = epoch, True
         try:
             self._write(batch, epoch)
         except BaseException as error:

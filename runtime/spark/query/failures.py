@@ -19,6 +19,7 @@ from vsc.runtime.spark.connectors.lake.table import lake_failure
 from vsc.runtime.spark.formats.file_errors import read_error
 from vsc.runtime.spark.query.lost_processes import lost_process
 from vsc.runtime.spark.query.running_query import QueryFailedError
+from vsc.runtime.spark.query.unreadable_names import unreadable_name
 
 __all__ = ["explained", "in_a_line", "started_late", "translated", "translating"]
 
@@ -101,6 +102,8 @@ def explained(error: BaseException, logs: SparkLogs, places: Sequence[WrittenFol
 def _known(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None:
     if is_full(text):
         return full_disk(text, _innermost(text), places)
+    if (unnamed := unreadable_name(text)) is not None:
+        return unnamed
     unwritable = forbidden(text, places)
     if unwritable is not None:
         return unwritable
@@ -129,7 +132,7 @@ def _known(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None
     if _LATE in text:
         return StartError(
             "a Python worker of Spark did not start within 10 seconds: the machine is too busy",
-            "the same command continues with this epoch",
+            "the same command continues with this epoch; fewer processes at a time, or more cores, help",
         )
     if (lost := lost_process(text)) is not None:
         return lost

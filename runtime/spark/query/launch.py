@@ -27,6 +27,7 @@ from vsc.runtime.errors import StartError, VscRuntimeError
 from vsc.runtime.spark.connectors.jars import connector_settings, unfetched
 from vsc.runtime.spark.session.interrupts import SIGNALS, Interrupted, Interrupts
 from vsc.runtime.spark.session.local_files import use_local_files
+from vsc.runtime.spark.session.names import executor_locale, utf8_names
 from vsc.runtime.spark.session.session import OWN_SETTINGS, is_here, local_jvm, local_settings
 from vsc.runtime.spark.session.ship import ship
 from vsc.runtime.spark.session.standalone import check_answers, registering
@@ -90,6 +91,7 @@ def launched(
             _output_to(log),
             _signals_for_us_alone(interrupts, from_files or {}),
             _told(arguments),
+            utf8_names(),
             jvm,
             registering(master, interrupts.kill_jvm),
         ):
@@ -124,7 +126,7 @@ def local_session(plan: Plan) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = _workers_python({})
     settings = {**_defaults(_LOCAL), **connector_settings(plan, {}, ()), **_ALWAYS}
     try:
-        with _output_to(log), local_jvm():
+        with _output_to(log), utf8_names(), local_jvm():
             spark = _built("vsc", _LOCAL, settings)
             use_local_files(spark)
             return spark
@@ -200,6 +202,7 @@ def _told(arguments: Sequence[str]) -> Iterator[None]:
 
 def _defaults(master: str) -> dict[str, str]:
     found = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"} | OWN_SETTINGS
+    found |= executor_locale(master)
     if master.startswith("local"):
         found["spark.driver.host"] = "127.0.0.1"
         found["spark.driver.bindAddress"] = "127.0.0.1"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import signal
+from collections.abc import Callable
+
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from vsc.runtime.errors import LostProcessError
 
-__all__ = ["lost_process"]
+__all__ = ["lost_driver", "lost_process"]
 
 _GOES_ON = "the same command continues with this epoch"
 _WORKER_HELP = (
@@ -16,6 +20,10 @@ _WORKER_HELP = (
 _EXECUTOR_HELP = (
     "its log says why; if it was for memory (exit code 137 or 52), raise --executor-memory, for the JVM, or "
     f"spark.executor.memoryOverhead, for Python workers; {_GOES_ON}"
+)
+_DRIVER_HELP = (
+    "if the system killed it for memory (SIGKILL; `dmesg` says so), give the machine more, or the JVM less: "
+    f"--driver-memory; {_GOES_ON}"
 )
 _HEAP_HELP = f"raise --executor-memory, or --driver-memory for a local master; {_GOES_ON}"
 _ENDS = (
@@ -27,6 +35,19 @@ _ENDS = (
      "memory", _WORKER_HELP),
 )  # fmt: skip
 """How Spark says it, what that means, and what helps."""
+
+
+def lost_driver(error: BaseException, exit_status: Callable[[], int | None]) -> LostProcessError | None:
+    """The error where the driver's JVM answers no more, as it has ended: with that status, negative for a signal. None
+    for an `error` that says something else, and if there is no status."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, Py4JNetworkError | OSError | EOFError):
+        seen = seen.__cause__ or seen.__context__
+    status = None if seen is None else exit_status()
+    if status is None:
+        return None
+    how = f"with exit status {status}" if status >= 0 else f"by signal {-status} ({signal.Signals(-status).name})"
+    return LostProcessError(f"the JVM of Spark's driver ended while it was at work, {how}", _DRIVER_HELP)
 
 
 def lost_process(text: str) -> LostProcessError | None:

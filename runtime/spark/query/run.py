@@ -21,6 +21,7 @@ from vsc.runtime.spark.base.job import Run, is_bounded
 from vsc.runtime.spark.connectors.registry import empty_sources
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.query.failures import started_late
+from vsc.runtime.spark.query.late_starts import PAUSES, tell_again
 from vsc.runtime.spark.query.lineage import telling
 from vsc.runtime.spark.query.preflight import PreparedRun
 from vsc.runtime.spark.query.start import Hook, Opened, Started, start_query
@@ -36,7 +37,6 @@ __all__ = ["Interrupted", "Run", "run"]
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.1
-_STARTS = 3
 
 
 def run(
@@ -81,7 +81,7 @@ def _run(
 
 def _once(opened: Opened, spark: SparkSession, watch: _Watch, interrupts: Interrupts, hooks: Sequence[Hook]) -> None:
     """One query to its end; where Spark gave up on a worker of a busy machine, another one goes on."""
-    for left in reversed(range(_STARTS)):
+    for pause in (*PAUSES, None):
         started = start_query(opened, spark, watch.done, *hooks)
         interrupts.orderly = True
         try:
@@ -93,9 +93,12 @@ def _once(opened: Opened, spark: SparkSession, watch: _Watch, interrupts: Interr
         failure = started.query.exception()
         if failure is None or stopped:
             return
-        if not left or not started_late(failure):
+        if pause is None or not started_late(failure):
             raise failure from started.why(failure) or started.writer.error
-        _log.warning("a Python worker of Spark took too long to start on this busy machine: the query starts again")
+        tell_again(pause)
+        until = time.monotonic() + pause
+        while time.monotonic() < until and not interrupts.requested:
+            time.sleep(_POLL_SECONDS)
         opened = opened.again()
 
 

@@ -47,6 +47,7 @@ from vsc.runtime.spark.query.epoch import EpochWriter
 from vsc.runtime.spark.query.failures import explained, translating
 from vsc.runtime.spark.query.gone_files import GoneFiles
 from vsc.runtime.spark.query.inputs import has_inputs, query_inputs
+from vsc.runtime.spark.query.late_starts import under_way
 from vsc.runtime.spark.query.lineage import beginning, tell_end
 from vsc.runtime.spark.query.missing_columns import MissingColumns
 from vsc.runtime.spark.query.pacer import Pacer
@@ -183,7 +184,7 @@ def start(
         opened = Opened.of(prepared, session)
         epochs = Epochs(opened.tracker())
         hooks = [epochs.done, *([] if told is None else [told.epoch]), *([] if on_epoch is None else [on_epoch])]
-        started = start_query(opened, session, *hooks)
+        started = under_way(opened, lambda what: start_query(what, session, *hooks))
     query = RunningQuery(
         started.query, started.why, lambda query, own: epochs.status(query, own, started.writer.running)
     )
@@ -280,8 +281,9 @@ def _read_before(what: Opened) -> frozenset[str]:
 def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to: int | None) -> None:
     opened.go_back(sinks, back_to)
     logs = SparkLogs(opened.files)
-    logs.check()
+    logs.check(len(plan.stages) - 1)
     logs.keep_sums()
+    opened.mend_control()
     if stages_in_step(plan):
         for epoch, error in opened.followed(logs.done, logs.newest):
             raise CheckpointError(error.message, logs.way_back(epoch)) from error

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import signal
-from subprocess import Popen
+import threading
+from subprocess import Popen, TimeoutExpired
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -19,6 +20,8 @@ from pyspark.sql import SparkSession
 __all__ = ["Interrupted", "Interrupts"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_ENDING_S = 2.0
+"""How long a JVM may take to end once it answers no more."""
 
 
 class Interrupted(Exception):
@@ -60,12 +63,18 @@ class Interrupts:
         self._foreign = self._jvm is None
         server: Any = spark.sparkContext._accumulatorServer
         shown = server.handle_error
-        server.handle_error = lambda *call: None if self.at_once else shown(*call)
+        server.handle_error = lambda *call: None if self._is_over() else shown(*call)
+        hook = threading.excepthook
+        threading.excepthook = lambda call: None if self._is_over() else hook(call)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.requested or not self.orderly:
             self._end()
         self.requested = True
+
+    def _is_over(self) -> bool:
+        """Whether the JVM has ended."""
+        return self.at_once or (self._jvm is not None and self._jvm.poll() is not None)
 
     def _end(self) -> None:
         if self._foreign:
@@ -73,6 +82,16 @@ class Interrupts:
         self.at_once = True
         logging.disable()
         self.kill_jvm()
+
+    def jvm_status(self) -> int | None:
+        """The exit status of a JVM of this process's that has ended, by itself or as the system killed it: negative for
+        a signal. None while it runs, and if a signal to this process has ended it."""
+        if self.at_once or self._jvm is None:
+            return None
+        try:
+            return self._jvm.wait(_ENDING_S)
+        except TimeoutExpired:
+            return None
 
     def kill_jvm(self) -> None:
         """Ends the JVM, if this process has started it."""

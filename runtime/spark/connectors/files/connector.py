@@ -48,6 +48,7 @@ from vsc.runtime.spark.formats.source_columns import CORRUPT, RowReader
 from vsc.runtime.spark.formats.text_files import check_text
 from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
 from vsc.runtime.spark.formats.zones import check_zone
+from vsc.runtime.spark.session.local_files import use_local_files
 
 __all__ = ["FilesConnector"]
 
@@ -112,7 +113,10 @@ class FilesConnector(Connector):
         with file_errors_as(
             SourceError, f"{options.place}: {path!r}", "correct the path, or what keeps it from being read"
         ):
-            found = Files(spark, path).matches()
+            files = Files(spark, path)
+            found = files.matches()
+        if files.is_local:
+            use_local_files(spark)
         if not found:
             raise _missing(options, path)
         if options.text("format") in _TEXT:

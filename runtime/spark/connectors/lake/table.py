@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 from vsc.plan.connectors.lake import TABLE_NAME
 from vsc.plan.nodes import Node
 from vsc.plan.types import DataType
-from vsc.runtime.errors import LakeChangeError, LakeStorageError, LakeTableError, VscRuntimeError
+from vsc.runtime.errors import LakeChangeError, LakeStorageError, LakeTableError, RefusedRowError, VscRuntimeError
 from vsc.runtime.spark.base.ddl import ddl, quoted
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.jars import Package, check_session
@@ -42,6 +42,11 @@ _PROTOCOL = re.compile(
     r"Cannot read unsupported version|Unsupported format version",
     re.IGNORECASE,
 )
+_CONSTRAINT = re.compile(
+    r"\[(?:DELTA_NOT_NULL_CONSTRAINT_VIOLATED|DELTA_VIOLATE_CONSTRAINT_WITH_VALUES|DELTA_EXCEED_CHAR_VARCHAR_LIMIT|"
+    r"EXCEED_LIMIT_LENGTH|NOT_NULL_ASSERT_VIOLATION)[\w.]*\] ?([^\n]*)((?:\n - [^\n]*)*)"
+)
+"""A row that does not keep a rule of the table; behind it the values that the rule is about."""
 _ANEW = "or start with a new checkpoint"
 _ENDS = (
     (
@@ -90,7 +95,8 @@ _ENDS = (
     (
         r"DELTA_SCHEMA_CHANGED|DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
         "the columns of a Delta table have changed",
-        f"if those that the source declares are still there, run the same command again, {_ANEW}",
+        "if those that the source declares are still there, run the same command again; if that fails at the same "
+        "version, a column that the table had there has been dropped since: start with a new checkpoint",
     ),
 )  # fmt: skip
 """What ends a query that reads on in a table: how Spark's text is known, what to say, and what to do."""
@@ -199,6 +205,13 @@ class LakeTable(ABC):
 def lake_error(table: LakeTable, error: Exception) -> VscRuntimeError:
     """What keeps a table from being used."""
     text = _message(error)
+    if (broken := _CONSTRAINT.search(text)) is not None:
+        values = ", ".join(line.removeprefix(" - ") for line in broken[2].splitlines() if line)
+        rule = broken[1].removesuffix("with values:").rstrip(" .:") + (f" with {values}" if values else "")
+        return RefusedRowError(
+            f"{table.place}: {table.shown} refuses a row: {rule}",
+            "filter or correct such rows in the topology, or change the rule of the table",
+        )
     first = " ".join(text.splitlines()[0].split())[:400] if text else type(error).__name__
     if _NO_CATALOG.search(text):
         return LakeStorageError(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from vsc.runtime.spark.base.folders import unreadable, unwritable
+from vsc.runtime.spark.base.folders import data_files, unreadable, unwritable
 
 
 def test_a_folder_that_can_be_made(tmp_path: Path) -> None:
@@ -61,3 +61,11 @@ def test_what_may_not_be_read(close: Callable[[Path], None], tmp_path: Path) -> 
     assert (unreadable(str(tmp_path / "a")), unreadable(str(tmp_path / "b"))) == (None, f"{tmp_path}/b")
     close(tmp_path)
     assert unreadable(str(tmp_path)) == str(tmp_path)
+
+
+def test_a_folder_of_a_value_is_not_hidden(tmp_path: Path) -> None:
+    """As Spark has it: `_day=1` is read, `_day` and `.day=1` are not."""
+    for name in ("_day=1/b.json", "a=1/_b=2/c.json", "_day/b.json", ".day=1/b.json", "a/_b.json", "a/.b=1.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert list(data_files(str(tmp_path))) == ["_day=1/b.json", "a=1/_b=2/c.json"]

@@ -252,3 +252,19 @@ def test_a_state_that_cannot_be_loaded_though_no_file_is_damaged(case: Case) -> 
 
 def test_nothing_is_missing_where_the_first_run_was_killed_before_spark_began(spark: Any, tmp_path: Path) -> None:
     SparkLogs(Files(spark, str(tmp_path))).check()
+
+
+def test_folders_that_somebody_has_removed(spark: Any, tmp_path: Path) -> None:
+    case, checkpoint = Case(spark, tmp_path), tmp_path / "ck"
+    case.add(0)
+    case.run()
+    shutil.rmtree(checkpoint / "vsc/control")  # what was in it has been read
+    case.add(1)
+    case.run()
+    assert {("a", 22, 4), ("b", 11, 2)} <= set(case.rows())
+    (checkpoint / "state").rename(tmp_path / "state")
+    error = case.failure()
+    assert (error.code, error.message) == ("VSC904", f"file:{checkpoint}/state/0 is missing, the state of the query")
+    (tmp_path / "state").rename(checkpoint / "state")
+    shutil.rmtree(checkpoint / "vsc")
+    assert "is a checkpoint of another Spark query, or its folder vsc is gone" in case.failure().message

@@ -54,7 +54,8 @@ def _columns() -> dict[str, pa.Array]:
         "ns": _of(pa.timestamp("ns"), 1_600_000_000_000_000_001, -1), "span": _of(pa.duration("s"), 1, -1),
         "time_s": _of(pa.time32("s"), 1, 0), "time_ms": _of(pa.time32("ms"), 1, 0),
         "time_us": _of(pa.time64("us"), 1, 0), "time_ns": _of(pa.time64("ns"), 1, 0),
-        "nothing": pa.nulls(3),
+        "far_ms": _of(pa.timestamp("ms"), 2**62, -(2**62)), "nothing": pa.nulls(3),
+        "far_s": _of(pa.timestamp("s"), 9_223_372_036_855, 253_402_300_799),
     }  # fmt: skip
 
 
@@ -88,6 +89,8 @@ def _decimals(a: Any, b: Any, *names: str) -> dict[str, Any]:
 
 
 _INSTANTS = tuple(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=s) for s in _SECONDS)
+_NO_UUID = "00000000-0000-0000-0000-000000000000"
+_FAR = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 _TEXT = {"string": ("é", ""), "binary": ("é".encode(), b"")}
 _BYTES = {"string": (b"\xff\xfe", b""), "binary": (b"\xff\xfe", b"")}
 _DEC5 = _decimals("1.25", "-999.99", "5,2", "6,3", "12,2", "20,2", "38,10")
@@ -111,7 +114,9 @@ READ: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("string", "large", "view", "words", "json"), _TEXT),
     "binary": _BYTES,
     "fixed": {"binary": (b"\xff\xfe", b"ab")},
-    "uuid": {"binary": (b"0123456789abcdef", bytes(16))},
+    "uuid": {"binary": (b"0123456789abcdef", bytes(16)), "string": ("30313233-3435-3637-3839-616263646566", _NO_UUID)},
+    "far_ms": {"timestamp": (None, None), "bigint": (2**62, -(2**62))},
+    "far_s": {"timestamp": (None, _FAR), "bigint": (1000 * 9_223_372_036_855, 253_402_300_799_000)},
     "dec5": _DEC5,
     "dec18": _DEC18,
     "date": {"date": _days(18_000, -719_162), "timestamp": _midnights(18_000, -719_162)},

@@ -5,6 +5,8 @@ Set ``VSC_CSV_FILES`` to run more (``100000``) or others (``5000:6000``) than th
 
 from __future__ import annotations
 
+from datetime import date
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -20,6 +22,7 @@ from vsc.runtime.spark.formats import csv
 from vsc.runtime.spark.formats.csv import CsvCells
 from vsc.runtime.spark.formats.csv_dialect import CsvDialect, record_ends
 from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT
+from vsc.testing import TopologyTestDriver
 
 pytestmark = pytest.mark.long
 
@@ -111,6 +114,28 @@ def test_binary_is_base64() -> None:
     found = [(row["_vsc_column_0"], row[BAD]) for one in cells([batch]) for row in one.to_pylist()]
     wrong = [(None, f"column 'b' (binary) cannot hold '{text}'") for text in ("ab", "é==")]
     assert found == [(b"\xff\x00,", None), (b"", None), (None, None), *wrong, (b"abcdef", None)]
+
+
+def test_a_quoted_empty_cell_is_null_where_it_cannot_be_a_value(tmp_path: Path) -> None:
+    """As in Spark, pandas, DuckDB and Arrow: banks, MySQL and pandas can quote every cell. So is a quoted `nullValue`,
+    and what a declared format would read."""
+    (tmp_path / "a.csv").write_text(
+        '"n","d","t","on","f","o","s","b"\n"1","2.50","2026-01-05T00:00:00Z","05.01.2026","1.5","true","x","YQ=="\n'
+        + ",".join(['""'] * 8) + "\n" + ",".join(['"-"'] * 6) + ',"-",""\n'
+    )  # fmt: skip
+    text = """
+    topology t;
+    stream s (n int, d decimal(9, 2), t timestamp, `on` date, f double, o boolean, s string, b binary)
+      from files (path = 'x', format = 'csv', 'nullValue' = '-', 'dateFormat' = 'dd.MM.yyyy') timestamp 1000;
+    sink s to memory ();
+    sink dropped to memory ();
+    """
+    with TopologyTestDriver(text) as driver:
+        driver.pipe_file("s", tmp_path / "a.csv")
+        first, *others = [list((record.value or {}).values()) for record in driver.read("s")]
+        assert driver.read("dropped") == []
+    assert first[0] == 1 and first[3] == date(2026, 1, 5) and None not in first
+    assert others == [[*[None] * 6, "", b""], [*[None] * 6, "-", b""]]
 
 
 def test_a_column_that_the_header_does_not_name_is_null() -> None:

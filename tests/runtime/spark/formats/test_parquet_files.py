@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +149,28 @@ def test_a_value_that_does_not_fit_is_that_row_s_problem(tmp_path: Path) -> None
     assert batch.column(BAD).to_pylist() == [
         None, "column 'n' (double) cannot hold '9007199254740993'", "column 'b' (boolean) cannot hold '2'"
     ]  # fmt: skip
+
+
+def test_a_time_beyond_microseconds_is_that_row_s_problem(tmp_path: Path) -> None:
+    """A sentinel for "never". Wherever it stands, the other rows are read."""
+    ms, never = pa.timestamp("ms"), 2**62
+    table = pa.table({
+        "t": pa.array([1, never, -never, None, 5], ms), "l": pa.array([[1], [], None, [2, never], [3]], pa.list_(ms)),
+        "m": pa.array([[(never, 1)], [(1, 1)], None, [], [(2, 2)]], pa.map_(ms, "int64")),
+    })  # fmt: skip
+    columns = "t timestamp; l array<timestamp>; m map<timestamp, bigint>"
+    (batch,) = batches(write(tmp_path / "a.parquet", table), columns=columns)
+    at = [datetime.fromtimestamp(n / 1000, UTC) for n in range(6)]
+    assert batch.column(0).to_pylist() == [at[1], None, None, None, at[5]]
+    assert batch.column(1).to_pylist() == [[at[1]], [], None, None, [at[3]]]
+    assert batch.column(2).to_pylist() == [None, [(at[1], 1)], None, [], [(at[2], 2)]]
+    assert batch.column(BAD).to_pylist() == [
+        "column 'm' (map<timestamp,bigint>) cannot hold 'a time in it'",
+        "column 't' (timestamp) cannot hold '4611686018427387904 ms'",
+        "column 't' (timestamp) cannot hold '-4611686018427387904 ms'",
+        "column 'l' (array<timestamp>) cannot hold 'a time in it'",
+        None,
+    ]
 
 
 def test_files_as_pandas_writes_them_are_read_by_one_declaration(tmp_path: Path) -> None:

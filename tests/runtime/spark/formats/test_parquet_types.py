@@ -27,6 +27,7 @@ BY_SPARK = {
         "bool": "boolean", "int8": "tinyint smallint int bigint double", "int16": "smallint int bigint double",
         "int32": "int bigint double", "int64": "bigint", "uint8": "smallint int bigint double",
         "uint16": "int bigint double", "uint32": "bigint", "date": "date", "date64": "date", "ns": "bigint",
+        "uuid": "binary", "far_ms": "bigint", "far_s": "bigint",
     }.items()
 }  # fmt: skip
 """What Spark reads of these kinds, and all of the others: to it, more types are misfits; some it would read wrongly."""

@@ -161,6 +161,17 @@ def test_what_keeps_a_table_from_being_opened() -> None:
         ("[DELTA_UNSUPPORTED_FEATURES_FOR_READ] needs 'x'", "VSC922", "needs a newer Delta Lake"),
         ("[REQUIRES_SINGLE_PART_NAMESPACE] spark_catalog", "VSC923", "the session has no catalog for"),
         ("java.nio.file.AccessDeniedException: /x: Permission denied", "VSC923", "Permission denied"),
+        (
+            "x.DeltaInvariantViolationException: [DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint pos (v > w) "
+            "violated by row with values:\n - v : -5\n - w : 7\n\tat a.b",
+            "VSC920",
+            "refuses a row: CHECK constraint pos (v > w) violated by row with v : -5, w : 7",
+        ),
+        (
+            "[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] NOT NULL constraint violated for column: v.\n",
+            "VSC920",
+            "refuses a row: NOT NULL constraint violated for column: v",
+        ),
     ):
         error = lake_error(table, RuntimeError(text))
         assert (error.code, words in error.message) == (code, True), error
