@@ -21,7 +21,7 @@ def test_the_recordings_are_here() -> None:
 
 
 @pytest.mark.seam("recordings of Kafka Streams")
-@pytest.mark.quick(25)
+@pytest.mark.quick(8)
 @pytest.mark.parametrize(("path", "number"), SLOW_BUT_THE_FIRST)
 def test_gives_what_kafka_streams_gave(path: Path, number: int) -> None:
     recording = load(path)

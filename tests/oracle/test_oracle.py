@@ -64,6 +64,7 @@ def epochs(plan: Plan, seed: int, zeros: float) -> list[list[EpochRow]]:
     return found
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("on_error", ["drop", "fail"])
 @pytest.mark.parametrize("form", FORMS)
 def test_expressions_that_fail_on_a_few_rows(form: str, on_error: str) -> None:

@@ -15,7 +15,7 @@ from vsc.runtime.metrics import Missed
 ONE_FOR_ONE = {"map", "rekey", "distinct"}
 
 
-@pytest.mark.quick(8)
+@pytest.mark.quick(3)
 @pytest.mark.long
 @pytest.mark.parametrize(("large", "seed"), of_both_sizes("VSC_TOPOLOGIES", 20, 4))
 def test_what_goes_in_comes_out_or_is_counted(seed: int, large: bool) -> None:

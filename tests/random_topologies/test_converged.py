@@ -22,7 +22,7 @@ OF_THE_WAY = {"suppress", "to_stream", "to_table", "stream_table_join"}
 """What depends on how its input came about."""
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(2)
 @pytest.mark.long
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 20))
 def test_a_table_ends_as_the_last_rows_of_its_sources_make_it(seed: int) -> None:

@@ -27,7 +27,7 @@ __all__ = ["by_row", "last_rows"]
 COUNTED = "counted_"
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(2)
 @pytest.mark.long
 @pytest.mark.parametrize(("large", "seed"), of_both_sizes("VSC_TOPOLOGIES", 20, 4))
 def test_an_aggregate_counts_what_its_table_has(seed: int, large: bool) -> None:

@@ -30,7 +30,7 @@ def rows(batches: list[Batch]) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 12))
 def test_counts_and_rows_agree(seed: int) -> None:
     case = Case.of(seed)

@@ -20,7 +20,7 @@ def compiled(text: str) -> Plan:
     return compile_topology(text, path="t.vdsl", variables={})
 
 
-@pytest.mark.quick(12)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 40))
 def test_names_and_unrelated_branches_do_not_show(seed: int) -> None:
     text = generate(random.Random(seed)).text()
@@ -35,7 +35,7 @@ def test_names_and_unrelated_branches_do_not_show(seed: int) -> None:
     assert [change.name for change in found if change.verdict is Verdict.NEW] == [f"{plan.nodes[0].name} to noop"]
 
 
-@pytest.mark.quick(12)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 40))
 def test_what_is_behind_a_changed_source_is_rebuilt_and_nothing_else(seed: int) -> None:
     text = generate(random.Random(seed)).text()

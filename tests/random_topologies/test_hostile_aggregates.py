@@ -31,7 +31,7 @@ SHAPES = (
 )  # fmt: skip
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("function", [*AGGREGATES, "count(distinct"])
 def test_the_engines_agree_on_hostile_values(function: str) -> None:
     random = Random(function)

@@ -69,7 +69,7 @@ def _changed(rng: random.Random, epochs: History, field: Field, type_: str) -> H
     return [[changed(row) if row.source == field.source else row for row in epoch] for epoch in epochs]
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 12))
 def test_what_a_column_does_not_depend_on_may_change(seed: int) -> None:
     rng = random.Random(seed)

@@ -23,7 +23,7 @@ PARTITIONS = (1, 2, 4, 7)
 Rows = Sequence[tuple[str, dict[str, Any]]]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.long
 @pytest.mark.parametrize("seed", seeds("VSC_PARTITIONS", 6))
 def test_partitions_cuts_and_restarts_do_not_show(seed: int) -> None:
@@ -169,7 +169,7 @@ sink listed to memory ();
 """
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("partitions", PARTITIONS)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("prefix", ["", "a key of more than sixteen bytes: "])

@@ -14,7 +14,7 @@ from tests.random_topologies.test_counted import last_rows
 from vsc.compiler import compile_topology
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(2)
 @pytest.mark.long
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 20))
 def test_an_aggregate_of_every_table_changes_nothing_else(seed: int) -> None:

@@ -154,6 +154,7 @@ def test_every_form_shows_when_rows_expire() -> None:
 # ------------------------------------------------------------------------------------------------------ the layout
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("as_it_runs", [False, True])
 @pytest.mark.parametrize("seed", range(12))
 def test_twenty_nodes_are_at_most_1400_pixels_wide_and_no_two_boxes_touch(seed: int, as_it_runs: bool) -> None:

@@ -61,7 +61,7 @@ def check(text: str) -> str:
     return formatted
 
 
-@pytest.mark.quick(10)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_topology_stays_what_it_is(text: str) -> None:
     assert "\n\n\n" not in check(text)

@@ -92,7 +92,7 @@ b and i / k > 0; b or l + m > 0; (k <> 0) and (i / k > 1) and c; d * g; case whe
 KERNEL_EXPRESSIONS = [text for line in _KERNELS.splitlines() if line for text in line.split("; ")]
 
 
-@pytest.mark.quick(20)
+@pytest.mark.quick(8)
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(rows=st.lists(ROW, min_size=1, max_size=6))
 @pytest.mark.parametrize("text", KERNEL_EXPRESSIONS)

@@ -99,7 +99,7 @@ def run(plan: Plan, engine: str, records: list[Record], rng: random.Random) -> t
     return (*collected(results), stages.content())
 
 
-@pytest.mark.quick(12)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("join", JOINS)
 def test_equal_to_record_by_record(join: str, seed: int) -> None:

@@ -42,7 +42,7 @@ def local_days(rows: list[dict[str, Any]]) -> dict[tuple[str, datetime, datetime
     return dict(sums)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("clock", ["input", "records"])
 @pytest.mark.parametrize("emit", ["emit final", "emit changes"])
 @pytest.mark.parametrize("day", [datetime(2026, 3, 28, tzinfo=UTC), datetime(2026, 10, 24, 6, tzinfo=UTC)])

@@ -75,7 +75,7 @@ def all_of(name: str) -> tuple[str, ...]:
     return ("counts", "held") if name == "held" else (name,)
 
 
-@pytest.mark.quick(15)
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("name", sorted(set(NODES) - {"held"}))  # when it lets go is up to its partition's clock
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (1, 8), (8, 1), (3, 5)])
 def test_another_number_of_partitions_does_not_show(name: str, before: int, after: int) -> None:
@@ -86,7 +86,7 @@ def test_another_number_of_partitions_does_not_show(name: str, before: int, afte
         assert found.kept == found.whole_kept
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(2)
 @GIVEN
 def test_nodes_around_it_come_and_go(name: str) -> None:
     """A node stands elsewhere in its stage, or in another stage, and every other node is gone."""

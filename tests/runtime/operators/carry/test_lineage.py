@@ -83,7 +83,7 @@ SAME: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.quick(12)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (2, 3)])
 @pytest.mark.parametrize("change", sorted(SAME))
 def test_what_a_store_does_not_depend_on_does_not_count(change: str, before: int, after: int) -> None:

@@ -163,7 +163,7 @@ RESET: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("before", "after"), PARTITIONS)
 @pytest.mark.parametrize("change", sorted(RESET))
 def test_what_is_reset_begins_with_what_comes_from_now_on(change: str, before: int, after: int) -> None:

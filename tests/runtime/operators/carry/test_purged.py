@@ -63,7 +63,7 @@ def of_others(plan: Plan, stores: Stores) -> SENT:
     return {node: {key: found for key, found in of.items() if WORD not in repr(key)} for node, of in sent.items()}
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", BY_K)
 def test_no_byte_of_a_purged_key_stays_and_all_others_go_on_as_before(name: str) -> None:
     plan = compiled(text(*(("counts", "held") if name == "held" else (name,))))

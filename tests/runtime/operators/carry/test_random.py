@@ -108,7 +108,7 @@ def cut_at(epochs: History) -> type[Waits]:
     return type("Cut", (Waits,), {"frontier": limit})
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 12))
 def test_what_is_said_in_other_words_goes_on_while_records_wait(seed: int) -> None:
     rng = random.Random(seed)
@@ -168,7 +168,7 @@ def kept(old: Plan, new: Plan) -> list[str]:
     return found
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 12))
 def test_what_means_the_same_goes_on(seed: int) -> None:
     rng = random.Random(seed)
@@ -210,7 +210,7 @@ def mutated(rng: random.Random, topology: Generated) -> Plan | None:
         return None
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 20))
 def test_what_is_kept_beside_a_change_goes_on(seed: int) -> None:
     rng = random.Random(seed)
@@ -245,7 +245,7 @@ def exact(plan: Plan, node: Node) -> bool:
     return of_kind and behind[-1].bounds == 0 and all(call.function in IN_ANY_ORDER for call in calls)
 
 
-@pytest.mark.quick(8)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 30))
 def test_what_is_filled_is_as_if_it_had_read_everything(seed: int) -> None:
     rng = random.Random(seed)
@@ -276,7 +276,7 @@ def beside(plan: Plan, owner: str) -> Node:
     return found
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 10))
 def test_there_and_back_again(seed: int) -> None:
     """One partition, several, one: nothing shows."""

@@ -89,7 +89,7 @@ def half(text: str, rows: Sequence[tuple[Any, ...]], partitions: int) -> tuple[P
 REORDERED = OTHER + GLOBAL + PLAIN + TABLE.replace(" w bigint, at bigint", " w bigint, at bigint, z string") + STREAM
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (1, 4), (4, 1), (2, 3)])
 @pytest.mark.parametrize("new", [SOURCES + CALM, REORDERED + CALM, SOURCES + NODES["moved"] + NODES["waited"]])
 def test_what_waits_goes_on_in_order(new: str, before: int, after: int) -> None:

@@ -49,6 +49,7 @@ def read(path: Path, kind: str, type: str) -> pa.Array:
     return batch.column(0)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("pages", PAGES)
 def test_each_kind_becomes_each_type_that_it_can(tmp_path: Path, pages: str) -> None:
     paths = write_kinds(tmp_path, **PAGES[pages])

@@ -112,7 +112,7 @@ def by_names(plan: Plan, node: str, rows: list[dict[str, Any]]) -> dict[Any, lis
     return found
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", TOPOLOGIES)
 @pytest.mark.parametrize("seed", range(3))
 def test_cuts_restarts_and_partitions_do_not_show(
