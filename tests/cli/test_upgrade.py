@@ -15,11 +15,11 @@ from vsc.changes import compare
 from vsc.cli import main
 from vsc.compiler import compile_topology
 from vsc.plan import Clock, dump
-from vsc.runtime.errors import CheckpointError
+from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.spark.base.checksummed import LocalFiles, with_checksum
 from vsc.runtime.spark.checkpoint.identity import FORMAT, Identity, changes_in_place
 from vsc.runtime.spark.checkpoint.lineage import ORIGIN, SUCCESSOR, Origin, check_alone
-from vsc.runtime.spark.upgrade.decisions import remarks
+from vsc.runtime.spark.upgrade.decisions import check_decided, emptied, remarks
 
 CHANGED = OLD.replace("sum(n)", "max(n)")
 SAME = OLD.replace("table t", "table sums").replace("sink t", "sink sums")
@@ -281,3 +281,30 @@ def test_verdicts_and_remarks_are_shown_first(
     assert "store   t          rebuild" in out
     assert "sink t to noop: what it holds stays as the old text computed it; new results follow\n" in err
     assert "Spark was started" in err
+
+
+BECOMES_VERSIONED = """
+table b (k string, v bigint, at timestamp) from {} key k timestamp at{};
+stream a (k string, at timestamp) from files (path = 'in', format = 'json') key k timestamp at;
+stream j = left join a with b select v;
+sink j to noop ();
+"""
+FILES, TOPIC = "files (path = 'b', format = 'json')", "kafka (bootstrap_servers = 'b:1', topic = 't', format = 'json')"
+
+
+@pytest.mark.parametrize(("source", "first"), [(FILES, "beginning"), (TOPIC, "earliest")])
+def test_a_table_that_becomes_versioned_can_be_filled_again_by_its_source(source: str, first: str) -> None:
+    old = compile_topology(BECOMES_VERSIONED.format(source, ""))
+    new = compile_topology(BECOMES_VERSIONED.format(source, " materialize versioned (retention = 1 day)"))
+    changes = compare(old, new)
+    with pytest.raises(UpgradeError) as caught:
+        check_decided(changes, (), (), new)
+    assert f"; `--reset b --position b={first}` empties it and fills it again, from its source; or start" in str(
+        caught.value.help
+    )
+    check_decided(changes, ("b",), (), new)
+    assert emptied(changes, ("b",), {"b": first}, new) == []
+    assert emptied(changes, ("b",), {}, new) == [
+        "store b: it begins empty, and look-ups find only what is read from now on; "
+        f"--position b={first} fills it again"
+    ]

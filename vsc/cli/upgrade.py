@@ -67,7 +67,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _upgraded(args: argparse.Namespace, plan: Plan, options: SparkOptions, given: Mapping[str, str]) -> int:
     from vsc.runtime.errors import VscRuntimeError
-    from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
+    from vsc.runtime.spark.upgrade import Upgrade, emptied, prepare, upgrade
 
     job = Upgrade(
         plan, args.old, args.checkpoint, given, args.partitions, frozenset(args.reset), frozenset(args.accept),
@@ -75,6 +75,9 @@ def _upgraded(args: argparse.Namespace, plan: Plan, options: SparkOptions, given
     )  # fmt: skip
     try:
         prepared = prepare(job, options.default_is_local, partial(_show, job.positions))
+        compared = prepared.compared
+        for remark in () if compared is None else emptied(compared.changes, job.reset, job.positions, plan):
+            tell(remark)
         check_functions(plan, options)
         check_java()
         settings = {"spark.driver.maxResultSize": "0", **options.for_plan(plan)}

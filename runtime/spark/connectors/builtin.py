@@ -97,6 +97,7 @@ class Rate(Connector):
 
     kind = "rate"
     goes_on = True
+    first = None
     restarts = "its numbers begin at 0 again"
 
     def check_source(self, node: Node, options: Options, default_local: bool) -> None:

@@ -153,6 +153,8 @@ class Connector:
     """What its source begins with after an upgrade, if not where it has stopped."""
     positions: ClassVar[tuple[str, ...]] = (BEGINNING,)
     """Where a user may have its source begin."""
+    first: ClassVar[str | None] = BEGINNING
+    """The position at which everything comes again; None if nothing does."""
     needs_input: ClassVar[bool] = False
     """Whether a query looks at what its source reads in each epoch, also if no source waits for another one."""
 

@@ -11,8 +11,8 @@ repeated from its beginning.
 """
 
 from vsc.runtime.spark.upgrade.carried import CarriedOver
-from vsc.runtime.spark.upgrade.decisions import remarks
+from vsc.runtime.spark.upgrade.decisions import emptied, remarks
 from vsc.runtime.spark.upgrade.job import upgrade
 from vsc.runtime.spark.upgrade.preflight import PreparedUpgrade, Upgrade, prepare
 
-__all__ = ["CarriedOver", "PreparedUpgrade", "Upgrade", "prepare", "remarks", "upgrade"]
+__all__ = ["CarriedOver", "PreparedUpgrade", "Upgrade", "emptied", "prepare", "remarks", "upgrade"]

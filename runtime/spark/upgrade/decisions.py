@@ -7,7 +7,7 @@ positions: that is `positions`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from vsc.changes import Change, Verdict, decision
 from vsc.plan import Plan
@@ -15,12 +15,12 @@ from vsc.runtime.errors import ConfigurationError, UpgradeError
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.registry import connector_of
 
-__all__ = ["check_decided", "check_placed", "covered", "remarks", "settled_positions"]
+__all__ = ["check_decided", "check_placed", "covered", "emptied", "remarks", "settled_positions"]
 
 
-def check_decided(changes: Sequence[Change], reset: Collection[str], accept: Collection[str]) -> None:
+def check_decided(changes: Sequence[Change], reset: Collection[str], accept: Collection[str], plan: Plan) -> None:
     """UpgradeError if a change cannot be made, or a store needs a decision that was not given; ConfigurationError for a
-    name in `reset` or `accept` that is not a store in need of a decision."""
+    name in `reset` or `accept` that is not a store in need of a decision. `plan` is the new one."""
     stores = {change.name: change.verdict for change in changes if change.kind == "store"}
     for option, names in (("--reset", reset), ("--accept", accept)):
         for name in names:
@@ -39,16 +39,37 @@ def check_decided(changes: Sequence[Change], reset: Collection[str], accept: Col
     open_ = [c for c in asked if c.name not in emptied | kept]
     if open_:
         found = "".join(f"\n  {c.name}: {c.reason} (line {c.line})" for c in open_)
+        again = " ".join(f"--reset {c.name} --position {begin}" for c in open_ for begin in _beginning(c, plan))
+        filled = f"; `{again}` empties it and fills it again, from its source" if again else ""
         raise UpgradeError(
             f"decide what becomes of these stores:{found}",
-            f"{decision(open_)}; or start the new topology with a new checkpoint, which reads everything again",
+            f"{decision(open_)}{filled}; or start the new topology with a new checkpoint, which reads everything again",
         )
+
+
+def _beginning(change: Change, plan: Plan) -> Iterator[str]:
+    """The position at which the source that fills a store gives everything again, if it can: ``rates=beginning``."""
+    for node in plan.sources:
+        first = connector_of(node.source.connector.kind).first
+        if node.name == change.owner and not change.gone and first is not None:
+            yield f"{node.name}={first}"
 
 
 def covered(names: Collection[str], changes: Sequence[Change]) -> frozenset[str]:
     """The stores in need of a decision that `names` mean. A node's store stands for all stores of that node."""
     asked = (c for c in changes if c.kind == "store" and c.verdict is Verdict.REBUILD)
     return frozenset(c.name for c in asked if c.name in names or c.owner in names)
+
+
+def emptied(changes: Sequence[Change], reset: Collection[str], placed: Collection[str], plan: Plan) -> list[str]:
+    """What to know of the tables of sources that are emptied, and whose sources do not begin again."""
+    return [
+        f"store {change.name}: it begins empty, and look-ups find only what is read from now on; --position {begin} "
+        "fills it again"
+        for change in changes
+        if change.kind == "store" and change.name in covered(reset, changes) and change.owner not in placed
+        for begin in _beginning(change, plan)
+    ]
 
 
 def remarks(changes: Sequence[Change], placed: Collection[str] = ()) -> list[str]:

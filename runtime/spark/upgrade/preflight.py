@@ -142,7 +142,7 @@ def _compared(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None, show:
     check_ended(old)
     changes = compare(was.plan(old), job.plan)
     show(changes)
-    check_decided(changes, job.reset, job.accept)
+    check_decided(changes, job.reset, job.accept, job.plan)
     check_placed(changes, job.plan, job.positions)
     return Comparison(was, changes)
 

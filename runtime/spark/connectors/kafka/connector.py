@@ -58,6 +58,7 @@ class Kafka(Connector):
     """Topics of Kafka."""
 
     kind = "kafka"
+    first = "earliest"
     spark_class = "KafkaMicroBatchStream"
     needs_input = True
     goes_on = True
