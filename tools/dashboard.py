@@ -76,7 +76,7 @@ PANELS = (
         "Clocks behind their sources", "How far the clock of each store is behind: what is held back above it.", "ms",
         ((f"vsc_clock_behind_ms{_OF}", "{{store}}"),),
     ),
-    Panel("Rows of state", "Rows in each store.", "short", ((f"vsc_state_rows{_OF}", "{{store}}"),)),
+    Panel("Entries of state", "Entries of each store.", "short", ((f"vsc_state_rows{_OF}", "{{store}}"),)),
     Panel(
         "Bytes of state", "Bytes in each store, and what the checkpoint keeps.", "bytes",
         ((f"vsc_state_bytes{_OF}", "{{store}}"), (f"vsc_checkpoint_state_bytes{_OF}", "checkpoint")),

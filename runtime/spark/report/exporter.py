@@ -119,7 +119,7 @@ def _gauges(event: Batch) -> Iterator[Metric]:
     yield _gauge("vsc_checkpoint_state_bytes", "What the checkpoint keeps of the state", event.state_bytes)
     yield _gauge("vsc_waiting_records", "Records that wait for other sources", event.waiting)
     families = [
-        GaugeMetricFamily("vsc_state_rows", "Rows in a store", labels=["store"]),
+        GaugeMetricFamily("vsc_state_rows", "Entries of a store", labels=["store"]),
         GaugeMetricFamily("vsc_state_bytes", "Bytes in a store, uncompressed", labels=["store"]),
         GaugeMetricFamily("vsc_held_records", "Records held in a store until stream time advances", labels=["store"]),
         GaugeMetricFamily("vsc_stream_time_ms", "A store's clock, the lowest of its partitions", labels=["store"]),

@@ -101,7 +101,7 @@ class BarDisplay(Display):
         yield f"held {_short(newest.held)}", ""
         if newest.waiting:
             yield f"waiting {_short(newest.waiting)}", ""
-        yield f"state {_short(newest.state_rows)} rows", ""
+        yield f"state {_short(newest.state_rows)} entries", ""
 
     def _start(self) -> None:
         if not self._live.is_started:

@@ -51,7 +51,7 @@ def batch_text(event: Batch) -> str:
         f"batch {event.batch}: {counted(event.input_rows, 'row')} in",
         f"{event.output_rows:,} out",
         f"{rounded_duration(event.duration_ms)} ({rate:,.0f} rows/s)",
-        f"state {counted(event.state_rows, 'row')} {bytes_text(event.state_bytes)}",
+        f"state {counted(event.state_rows, 'entry')} {bytes_text(event.state_bytes)}",
     ]
     parts += [_restored(event)] if event.restored else []
     parts += [f"{event.held:,} held"] if event.held else []
@@ -149,7 +149,7 @@ def _reasons(nodes: Mapping[str, Any]) -> list[str]:
 
 def _store_text(name: str, store: StoreState) -> str:
     clock = "" if store.stream_time is None else f" up to {time_text(store.stream_time)}"
-    return f"{name} {counted(store.rows, 'row')} {bytes_text(store.bytes)}{clock}"
+    return f"{name} {counted(store.rows, 'entry')} {bytes_text(store.bytes)}{clock}"
 
 
 def notes(metrics: Metrics) -> list[str]:

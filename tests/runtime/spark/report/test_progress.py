@@ -86,7 +86,7 @@ def test_json_events() -> None:
 def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
     first, _, *summary, last = shown("lines")
     assert first.startswith(
-        "batch 1: 10 rows in, 8 out, 500 ms (20 rows/s), state 106 rows 3 KiB, 1 of 1 partition restored, 5 held, "
+        "batch 1: 10 rows in, 8 out, 500 ms (20 rows/s), state 106 entries 3 KiB, 1 of 1 partition restored, 5 held, "
         "behind: orders 4 offsets, 1,007 records wait for other sources; dropped 2 null_key"
     )
     assert summary == [
@@ -98,7 +98,7 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
         "  late      2 versions in 'paid'",
         "  held      rates 5",
         "  at most   1,003 held in a partition of 'priced'",
-        "  state     rates 107 rows 199 B up to 1970-01-01 00:00:00.002",
+        "  state     rates 107 entries 199 B up to 1970-01-01 00:00:00.002",
         "  restored  1 of 2 partitions",
     ]
     assert last.startswith("finished: 2 batches, 20 rows in, 16 out")
@@ -178,11 +178,11 @@ def test_one_is_singular() -> None:
     show.finished(tracker.finished())
     first, *_, last = stream.getvalue().splitlines()
     assert first.startswith(
-        "batch 0: 1 row in, 1 out, 500 ms (2 rows/s), state 1 row 10 B, 1 held, behind: orders 1 file 2 KiB, "
+        "batch 0: 1 row in, 1 out, 500 ms (2 rows/s), state 1 entry 10 B, 1 held, behind: orders 1 file 2 KiB, "
         "1 record waits for other sources"
     )
     assert "  lag       orders 1 file 2 KiB\n" in stream.getvalue()
-    assert "  state     rates 1 row 10 B\n" in stream.getvalue()
+    assert "  state     rates 1 entry 10 B\n" in stream.getvalue()
     assert last.startswith("finished: 1 batch, 1 row in, 1 out, ")
     assert last.endswith(
         "1 record waits until stream time advances (--drain emits it); "
@@ -244,12 +244,12 @@ def test_live_lines_show_what_matters_however_narrow(monkeypatch: pytest.MonkeyP
     clock.now += 61.1
     assert frame(show, 80) == [
         "⠙ batch 3, 1 minute 1 second · 20 rows in 1 minute 5 seconds",
-        "  20 rows/s · lag 4 files · dropped 4 · missed 6 · held 1 · state 7 rows",
+        "  20 rows/s · lag 4 files · dropped 4 · missed 6 · held 1 · state 7 entries",
     ]
     assert frame(show, 60) == [
         "⠙ batch 3, 1 minute 1 second · 20 rows in 1 minute 5 seconds",
         "  20 rows/s · lag 4 files · dropped 4 · missed 6 · held 1",
-        "  state 7 rows",
+        "  state 7 entries",
     ]
     assert all(len(line) <= 20 for line in frame(show, 20))
     show.doing(Activity(Phase.STOPPING, 3))
