@@ -130,12 +130,26 @@ def _wrong_form(call: syntax.FunctionCall) -> Finding | None:
     if call.order or (name != "count" and (call.star or call.distinct)):
         word = "*" if call.star else "distinct" if call.distinct else "by"
         message = f"`{name}` does not take `{word}`"
-        return Finding("VSC222", call.span, message, (), f"write `{AGGREGATES[name].signature}`")
+        help = _without_repeats(name) if call.distinct else f"write `{AGGREGATES[name].signature}`"
+        return Finding("VSC222", call.span, message, (), help)
     wanted = 0 if call.star else AGGREGATES[name].least
     if len(call.args) == wanted:
         return None
     message = f"`{name}` takes {wanted} argument{'' if wanted == 1 else 's'}, not {len(call.args)}"
     return Finding("VSC222", call.span, message, (), f"write `{AGGREGATES[name].signature}`")
+
+
+def _without_repeats(name: str) -> str:
+    """What to write for ``NAME(distinct x)``."""
+    if name in ("min", "max", "bool_and", "bool_or", "collect_set"):
+        return f"write `{AGGREGATES[name].signature}`: repeats change nothing"
+    if name == "collect_list":
+        return "write `collect_set(value)`"
+    if name in ("sum", "avg"):
+        from vsc.compiler.expressions.elsewhere import instead_of  # a text without mistakes does not need it
+
+        return instead_of(f"{name}_distinct")[0]
+    return "aggregate twice: first a `group by` with the value, then its rows"
 
 
 def _wrong_types(call: syntax.FunctionCall, args: tuple[Expr, ...]) -> Finding | None:

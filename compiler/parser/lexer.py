@@ -113,7 +113,7 @@ def _pattern() -> re.Pattern[str]:
 
 
 _LAMBDA = Foreign("a lambda is written with `->`", "write `->`", "->", sure=True)
-_DIVISION = Foreign("`//` is not an operator here", "write `floor(x / y)`", "/")
+_DIVISION = Foreign("`//` is not an operator here", "write `floor(x / y)`, rounded down", "/")
 _ARROW = Foreign("an option is not written with `=>`", "write `=`", "=", sure=True)
 
 

@@ -148,5 +148,5 @@ def part_of_time(place: WrongPlace) -> str:
     part = place.word_at(opened + 1).lower()
     first = place.index + (place.word.lower() == "from")
     rest = text(place, first, closing(place, opened) - 1)
-    whole = {"epoch": f"unix_seconds({rest})", "dow": f"dayofweek({rest}) - 1"}
+    whole = {"epoch": f"unix_seconds({rest})", "dow": f"dayofweek({rest})"}
     return whole.get(part, f"{part}({rest})") if part in _PARTS else ""
