@@ -137,7 +137,7 @@ class _Near:
         self._found: dict[tuple[str, str | None, bool], tuple[str | None, str | None]] = {}
 
     def of(self, name: str, reader: str | None, written: bool) -> tuple[str | None, str | None]:
-        """The one that is likely to be meant, and the one that certainly is. No node is meant to read itself; `written`
+        """The name that is likely meant, and the name that certainly is. No node is meant to read itself; `written`
         by a sink, it may also be a word in place of a node."""
         likely, sure = self._look_up(name, None, written)
         if likely is None or reader is None:

@@ -449,7 +449,7 @@ class Explode(Facts):
 
     @property
     def names(self) -> tuple[Name, ...]:
-        """Those of the columns that it gives."""
+        """The names of the columns that it gives."""
         return (self.alias,) if self.position is None else (self.position, self.alias)
 
 

@@ -27,7 +27,7 @@ def columns_read(exprs: Iterable[Expr]) -> frozenset[str]:
 
 
 def travelling(checked: CheckedTopology, columns: tuple[Column, ...], used: frozenset[str]) -> tuple[Column, ...]:
-    """Those of `columns` that are `used`; all of them if a sink writes whole lost records."""
+    """The `columns` that are `used`; all of them if a sink writes whole lost records."""
     if any(checked.topology.lost(sink) for sink in checked.topology.sinks):
         return columns
     return tuple(column for column in columns if column.name in used)

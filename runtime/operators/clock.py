@@ -119,7 +119,7 @@ class StageClocks:
 
     @staticmethod
     def of(plan: Plan, stage: Stage) -> StageClocks:
-        """Those of a stage."""
+        """The clocks of a stage."""
         places = {node.name: place for place, node in enumerate(plan.nodes)}
         waiting = (node for node in plan.nodes if node.operation.waits)
         ending = frozenset(node.name for node in waiting if node.kind == "table" or node.operation.in_order)
@@ -181,7 +181,7 @@ class InputClock:
         return min(map(self.start, (name, *self._stage.askers.get(name, ()))))
 
     def horizon_after(self, name: str) -> int:
-        """The same after this batch: a window that closes at an earlier time is not asked for."""
+        """The lowest clock by which the table is asked after this batch: not for a window that closes earlier."""
         return self.horizon(name) if name in self._stage.askers else self.end(name)[1] + 1
 
     def timing(self, name: str, at: Moments, before: int) -> Timing:

@@ -61,7 +61,7 @@ class Frontier:
 
     @property
     def place(self) -> Place:
-        """The same, as waiting records are ordered in state."""
+        """The frontier as a place: waiting records are ordered by theirs in state."""
         return Place(self.time, self.rank, self.part, self.offset)
 
     def before(self, batch: Batch) -> Mask:

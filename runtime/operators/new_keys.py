@@ -22,7 +22,7 @@ class NewKeys:
     columns: tuple[pa.Array, ...]
 
     def nowhere(self) -> NewKeys:
-        """The same number of keys, none of them there."""
+        """As many keys, none of them there."""
         return NewKeys(np.zeros(len(self.there), dtype=np.bool_), self.columns)
 
     def same(self, other: NewKeys, codec: KeyCodec) -> Mask:

@@ -75,7 +75,7 @@ class Joined:
         return self._kv.get_many(_keys(self._waiting, places))
 
     def waiting_before(self, side: int, time: int) -> list[tuple[RecordKey, bytes]]:
-        """Those of a side that wait and are older than `time`, by time and key."""
+        """The records of a side that wait and are older than `time`, by time and key."""
         if not self.waiting or time <= 0:
             return []
         return list(self._scanned(self._waiting, _PLACE.pack(side, 0), _PLACE.pack(side, time)))

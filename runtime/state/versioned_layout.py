@@ -78,11 +78,11 @@ class Meta:
     floor: int = 0
 
     def adopted(self, retention: int, grace: int) -> Meta:
-        """The same with another retention and grace from now on: what has been dropped stays dropped."""
+        """The store's state with another retention and grace from now on: what has been dropped stays dropped."""
         return Meta(retention, grace, self.observed, self.dropped, self.sweeping, max(self.floor, self.horizon))
 
     def advanced(self, observed: int, dropped: int, sweeping: bool) -> Meta:
-        """The same at another stream time, which may have left the floor behind."""
+        """The store's state at another stream time, which may have left the floor behind."""
         floor = self.floor if self.floor > observed - self.kept else 0
         return Meta(self.retention, self.grace, observed, dropped, sweeping, floor)
 

@@ -17,8 +17,8 @@ from vsc.compiler import compile_topology
 from vsc.plan import Clock, dump
 from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.spark.base.checksummed import LocalFiles, with_checksum
+from vsc.runtime.spark.checkpoint.ancestry import ORIGIN, SUCCESSOR, Origin, check_alone
 from vsc.runtime.spark.checkpoint.identity import FORMAT, Identity, changes_in_place
-from vsc.runtime.spark.checkpoint.lineage import ORIGIN, SUCCESSOR, Origin, check_alone
 from vsc.runtime.spark.upgrade.decisions import check_decided, emptied, remarks
 
 CHANGED = OLD.replace("sum(n)", "max(n)")

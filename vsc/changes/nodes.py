@@ -1,8 +1,8 @@
 """Matches the nodes of a new plan with those of the old one, and says whether they mean the same.
 
-A node is the successor of an old one if its records depend on the same (`lineage`), under any name; else if it has the
-same name; else if it is the only new one that differs just in columns added, dropped or widened. So a renamed node is
-found if nothing else about it has changed, or only its columns. For sources, see `sources`.
+A node is the successor of an old one if its records depend on the same (`derivation`), under any name; else if it has
+the same name; else if it is the only new one that differs just in columns added, dropped or widened. So a renamed node
+is found if nothing else about it has changed, or only its columns. For sources, see `sources`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vsc.changes.lineage import Lineage, lineages
+from vsc.changes.derivation import Derivation, derivations
 from vsc.changes.reasons import Reason, Reasons
 from vsc.changes.sources import paired_sources
 from vsc.changes.terms import Terms
@@ -45,8 +45,8 @@ class Nodes:
         terms, places = Terms(), {was.name: now for now, was in sources.items()}
         fresh = {name: _added(was, self._new[name]) for name, was in sources.items()}
         names = {node.name: places.get(node.name, f"\0{node.name}") for node in old.sources}
-        self._was = lineages(old, terms, names, {})
-        self._now = lineages(new, terms, {node.name: node.name for node in new.sources}, fresh)
+        self._was = derivations(old, terms, names, {})
+        self._now = derivations(new, terms, {node.name: node.name for node in new.sources}, fresh)
         self.pairs: dict[str, Node] = dict(sources)
         self._alike: dict[object, list[Node]] = {}
         self.meanings: dict[str, Meaning] = {}
@@ -85,10 +85,10 @@ class Nodes:
         if before is not None:
             self.pairs[node.name] = left.pop(before.name)
 
-    def _meant(self, node: Node, lineage: Lineage) -> object:
+    def _meant(self, node: Node, derivation: Derivation) -> object:
         """What makes a node the successor of another one, whatever they are called."""
-        columns = frozenset((column.name, column.type, lineage.columns[column.name]) for column in node.schema.value)
-        return node.operation.op, node.part_of is None, node.schema.key, lineage.rows, columns
+        columns = frozenset((column.name, column.type, derivation.columns[column.name]) for column in node.schema.value)
+        return node.operation.op, node.part_of is None, node.schema.key, derivation.rows, columns
 
     def _is_grown(self, old: Node, new: Node) -> bool:
         """Whether `new` means what `old` does, except for columns."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from vsc.changes.lineage import Lineage, read_as
+from vsc.changes.derivation import Derivation, read_as
 from vsc.changes.values import alike, are_items, shown
 from vsc.plan import Aggregate, Column, Item, Node, Plan, Rekey, Source
 from vsc.plan import expressions as exprs
@@ -47,10 +47,15 @@ class Reason:
 
 
 class Reasons:
-    """The reasons of a new plan's nodes, given the `pairs` and the lineages of both plans."""
+    """The reasons of a new plan's nodes, given the `pairs` and the derivations of both plans."""
 
     def __init__(
-        self, old: Plan, new: Plan, pairs: Mapping[str, Node], was: Mapping[str, Lineage], now: Mapping[str, Lineage]
+        self,
+        old: Plan,
+        new: Plan,
+        pairs: Mapping[str, Node],
+        was: Mapping[str, Derivation],
+        now: Mapping[str, Derivation],
     ) -> None:
         self._old, self._new = ({node.name: node for node in plan.nodes} for plan in (old, new))
         self._pairs, self._was, self._now = pairs, was, now

@@ -31,12 +31,12 @@ class Installed:
 
     @property
     def name(self) -> str:
-        """Its name for pip."""
+        """The package's name for pip."""
         return self.found.name
 
     @property
     def version(self) -> str:
-        """Its release."""
+        """The package's release."""
         return self.found.version
 
     def files(self) -> Iterator[tuple[str, str]]:

@@ -81,9 +81,9 @@ def check_checkpoint(
     from vsc.runtime.spark.base.checksummed import LocalFiles, check_epoch
     from vsc.runtime.spark.base.folders import NO_ROOM_HELP, unwritable
     from vsc.runtime.spark.base.paths import is_local, local_path
+    from vsc.runtime.spark.checkpoint.ancestry import check_alone
     from vsc.runtime.spark.checkpoint.checkpoint import checked_identity
     from vsc.runtime.spark.checkpoint.claim import check_unclaimed
-    from vsc.runtime.spark.checkpoint.lineage import check_alone
 
     if not path.strip():
         raise CheckpointError("the checkpoint has no name", "give the path of a separate folder")

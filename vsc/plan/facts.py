@@ -105,7 +105,7 @@ class Facts:
 
     @property
     def holds(self) -> int:
-        """It does not."""
+        """By default, nothing is held back."""
         return 0
 
     @property

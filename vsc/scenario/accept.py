@@ -194,7 +194,7 @@ def _in_flow(seen: Sequence[Record], expected: Sequence[Expected] = ()) -> str:
 
 
 def _fields(expected: Expected | None, seen: Record | VersionedRecord) -> dict[str, Any]:
-    """Those that the file asked for, if it did."""
+    """The fields that the file asked for, if it did."""
     found = fields_of(seen)
     timed = found if expected is None else asked(expected.fields, found)
     timed.update({name: _time(timed[name]) for name in _TIMES if timed.get(name) is not None})

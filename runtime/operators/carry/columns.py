@@ -44,7 +44,7 @@ class Columns:
         return lambda row: after.encode(self._row(before.decode(row)))
 
     def arrays(self, columns: Sequence[pa.Array], count: int) -> tuple[pa.Array, ...]:
-        """The same for whole columns of `count` rows."""
+        """The new columns of `count` rows, from their old ones."""
         return tuple(
             pa.nulls(count, arrow_type(type_)) if place is None
             else columns[place] if convert is None

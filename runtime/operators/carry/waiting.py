@@ -66,7 +66,7 @@ class _StepsWay:
     ports: frozenset[str]
 
     def steps(self, one: Waiting, partition: int, schema: Schema) -> Batch | None:
-        """Those in a waiting batch, whose columns are `schema`; None if there are none."""
+        """The steps in a waiting batch, whose columns are `schema`; None if there are none."""
         if one.port not in self.ports and (one.port != STEPS or partition or self.ports):
             return None
         batch = Batch.from_ipc(one.data, schema, trusted=False).sorted()

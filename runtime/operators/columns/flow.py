@@ -28,7 +28,7 @@ class Old:
     values: tuple[pa.Array, ...]
 
     def select(self, mask: Mask) -> Old:
-        """Those where `mask` is true."""
+        """The rows where `mask` is true."""
         chosen = pa.array(mask)
         return Old(self.present[mask], self.time[mask], tuple(column.filter(chosen) for column in self.values))
 

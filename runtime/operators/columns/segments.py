@@ -84,7 +84,7 @@ class Segments:
         return found
 
     def float_sums(self, values: Floats, start: Floats) -> tuple[Floats, Floats]:
-        """The same for floats, added one after the other: round by round, the next record of every group at a time."""
+        """Running sums of floats, added one after the other: in each round, the next record of every group."""
         running, total = np.empty(len(values)), start.copy()
         lengths = self.ends - self.starts
         longest = np.argsort(-lengths, kind="stable")

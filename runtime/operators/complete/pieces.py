@@ -52,7 +52,7 @@ class Pieces:
         return len(self.event)
 
     def select(self, mask: Mask) -> Pieces:
-        """Those where `mask` is true."""
+        """The pieces where `mask` is true."""
         if mask.all():
             return self
         return Pieces(

@@ -34,7 +34,7 @@ class Made:
         return len(self.key)
 
     def take(self, rows: Int64s) -> Made:
-        """Those at `rows`."""
+        """The results at `rows`."""
         left, right = self.places
         return Made(self.at.take(rows), self.key[rows], (left[rows], right[rows]), self.of_left[rows])
 

@@ -63,7 +63,7 @@ class Held:
 
     @staticmethod
     def of(found: Sequence[tuple[RecordKey, bytes]], space: KeySpace) -> Held:
-        """Those that the state has at these places."""
+        """The records that the state has at these places."""
         place, time, rows = unpacked([value for _, value in found])
         key = space.encoded([where.key for where, _ in found])[place]
         return Held(place, tuple(where for where, _ in found), key, time, rows)

@@ -42,8 +42,8 @@ class Alone:
 
 
 def alone(side: Side, operation: StreamStreamJoin, patience: int, pairs: Pairs, timing: Timing) -> Alone:
-    """Those of a side that keeps them. `patience`: how far the clock may be past the last time of a partner when a
-    record comes that is to wait."""
+    """The records of a side that come out alone, if the join keeps them. `patience`: how far the clock may be past the
+    last time of a partner when a record comes that is to wait."""
     rows, held, flow = side.rows, side.held, side.flow
     ahead = operation.ahead[side.number]
     arrival, late = rows.arrival[rows.stored :], flow.time + ahead

@@ -87,7 +87,7 @@ Lookup = Callable[[Flow], TableRows]
 
 
 def missing(missed: Reasons, failed: Failed) -> Reasons:
-    """The same, without the rows that could not be computed."""
+    """The reasons of rows that were not found, without the rows that could not be computed."""
     if not failed:
         return missed
     found = missed.copy()

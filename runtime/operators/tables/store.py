@@ -103,7 +103,7 @@ class TableColumns:
         return came, came[self._puts]
 
     def _beside(self, at: Moments) -> tuple[Int64s, Int64s, Int64s]:
-        """The same, and those of other events."""
+        """The numbers of the moments of all changes, of the accepted ones, and of other events."""
         if self._at is None:
             return self._puts, self._puts, np.zeros(len(at), dtype=np.int64)
         came, others = arrivals(self._at, at)

@@ -33,5 +33,5 @@ def compiled_java(spark: SparkSession, source: str) -> Any:
 
 
 def _class_loader(spark: SparkSession) -> Any:
-    """The one of the thread that answers Python; it has the jars of ``spark.jars``, too."""
+    """The class loader of the thread that answers Python; it has the jars of ``spark.jars``, too."""
     return java_class(spark, "java.lang.Thread").currentThread().getContextClassLoader()

@@ -30,14 +30,14 @@ class Options:
 
     @classmethod
     def of_source(cls, node: Node, kept: str = "") -> Options:
-        """Those of a source; `kept` is the folder in which all sources have their own."""
+        """The options of a source; `kept` is the folder in which all sources have their own."""
         source = node.source
         own = kept and f"{kept}/{source.rank}"
         return cls(f"source '{node.name}' (line {node.line})", source.connector, own)
 
     @classmethod
     def of_sink(cls, sink: Sink) -> Options:
-        """Those of a sink."""
+        """The options of a sink."""
         return cls(f"the sink of '{sink.owner}' (line {sink.line})", sink.connector)
 
     @property

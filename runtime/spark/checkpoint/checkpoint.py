@@ -13,7 +13,7 @@ Layout, beside Spark's own folders in the checkpoint:
     vsc/logs.json          the checksums of Spark's logs, on a local disk (`log_sums`)
     vsc/back/N.json        epoch N is being gone back to (`go_back`); nothing when that is done
     vsc/upgrade.json       which checkpoint it goes on from, vsc/successor.json which one goes on from it
-                           (`vsc.runtime.spark.checkpoint.lineage`)
+                           (`vsc.runtime.spark.checkpoint.ancestry`)
     vsc/purge.json         keys are being purged (`vsc.runtime.spark.checkpoint.replacing`)
 
 The JSON files other than the plan end with a member "check", the CRC-32 of those before it.
@@ -45,8 +45,8 @@ from vsc.runtime.spark.base.checksummed import (
     with_checksum,
 )
 from vsc.runtime.spark.base.hadoop import Files, file_errors_as
+from vsc.runtime.spark.checkpoint.ancestry import check_current, check_finished
 from vsc.runtime.spark.checkpoint.identity import FORMAT, IDENTITY, PLAN, Identity, changes_in_place, read_identity
-from vsc.runtime.spark.checkpoint.lineage import check_current, check_finished
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.state.control import DRAIN, START, WAKE

@@ -70,7 +70,7 @@ class _Left:
         self._at = 0
 
     def parts(self) -> Iterator[tuple[str, int]]:
-        """Their names as source partitions, and their bytes."""
+        """The names of these files as source partitions, and their bytes."""
         while self._at < len(self._files) and not self._is_new(self._files[self._at][0]):
             self._at += 1
         return ((part, size) for _, part, size in self._files[self._at :])

@@ -44,7 +44,7 @@ def keeps_refused(plan: Plan, sink: str) -> bool:
 
 
 class Refusals:
-    """Those of the sinks of a plan with so many vsc partitions."""
+    """The rows that the sinks of a plan refuse, with so many vsc partitions."""
 
     def __init__(self, plan: Plan, partitions: int) -> None:
         self._plan, self._partitions, self._letters = plan, partitions, Letters(plan)

@@ -65,7 +65,7 @@ def check_connectors(plan: Plan, default_local: bool = True) -> None:
 
 
 def check_source(node: Node, default_local: bool = True) -> None:
-    """The same of one source."""
+    """Refuses what is wrong with one source."""
     options = Options.of_source(node)
     _known(options, SourceError, "reads from").check_source(node, options, default_local)
     form, kind = options.get("format"), options.connector.kind
@@ -74,7 +74,7 @@ def check_source(node: Node, default_local: bool = True) -> None:
 
 
 def check_sink(sink: Sink) -> None:
-    """The same of one sink."""
+    """Refuses what is wrong with one sink."""
     options = Options.of_sink(sink)
     _known(options, SinkError, "writes to").check_sink(options)
 
@@ -96,12 +96,12 @@ def reach(resolved: Plan, fresh: bool, default_local: bool) -> None:
 
 
 def reach_source(node: Node) -> None:
-    """The same of one source."""
+    """Refuses one source that cannot be reached."""
     connector_of(node.source.connector.kind).reach_source(node, Options.of_source(node))
 
 
 def reach_sink(resolved: Plan, sink: Sink, fresh: bool, default_local: bool) -> None:
-    """The same of one sink."""
+    """Refuses one sink that cannot be reached."""
     connector_of(sink.connector.kind).reach_sink(sink, resolved.node(sink.node), fresh, default_local)
 
 
@@ -112,7 +112,7 @@ def look_at_sources(spark: SparkSession, resolved: Plan) -> None:
 
 
 def look_at_source(spark: SparkSession, node: Node) -> None:
-    """The same of one source."""
+    """Refuses what is seen of one source by asking for it."""
     connector_of(node.source.connector.kind).look(spark, node, Options.of_source(node))
 
 

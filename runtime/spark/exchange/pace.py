@@ -89,7 +89,7 @@ class Pace:
 
     @classmethod
     def here(cls) -> Pace:
-        """That of the epoch to which the running task belongs."""
+        """The pace of the epoch to which the running task belongs."""
         context = TaskContext.get()
         if context is None:
             return cls()

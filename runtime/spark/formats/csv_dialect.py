@@ -98,7 +98,7 @@ def _quotes(codes: np.ndarray, text: np.ndarray | None, dialect: CsvDialect) -> 
 
 
 def _taking_turns(places: Int64s, first: np.ndarray) -> Int64s:
-    """The same where some quotes are mere text: one by one."""
+    """The quotes that open and close a field, where others are mere text: one by one."""
     turns: list[int] = []
     closed = -2
     for place, is_first in zip(places.tolist(), first.tolist(), strict=True):

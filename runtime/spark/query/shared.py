@@ -20,7 +20,7 @@ __all__ = ["shared_by"]
 
 
 def shared_by(spark: SparkSession, plan: Plan, checkpoint: str | None, default_local: bool) -> tuple[Shared, ...]:
-    """Those of a plan whose variables are resolved. `default_local`: paths without a scheme are local.
+    """The shared folders of a plan whose variables are resolved. `default_local`: paths without a scheme are local.
 
     The tables that it names have to be there.
     """

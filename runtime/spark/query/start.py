@@ -27,9 +27,9 @@ from vsc.runtime.operators.source.rows import latest_times
 from vsc.runtime.operators.steps import stages_in_step
 from vsc.runtime.spark.base.hadoop import Files, default_is_local
 from vsc.runtime.spark.base.job import Run, Time, as_text, clock_of, idle_ms, is_bounded, spark_trigger
+from vsc.runtime.spark.checkpoint.ancestry import Forerunner
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.claim import Claim, claim, released_after
-from vsc.runtime.spark.checkpoint.lineage import Forerunner
 from vsc.runtime.spark.checkpoint.relocation import follow_logs, follow_schemas
 from vsc.runtime.spark.checkpoint.replacing import MAKING
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
@@ -109,12 +109,12 @@ class Opened:
         return (report for report in self.checkpoint.reports() if until is None or report.epoch <= until)
 
     def again(self) -> Opened:
-        """The same after its query has ended, for one that goes on."""
+        """What is opened after its query has ended, for a query that goes on."""
         checkpoint = replace(self.checkpoint, fresh=False)
         return replace(self, job=replace(self.job, back_to=None), checkpoint=checkpoint, reached=True)
 
     def to_drain(self) -> Opened:
-        """The same after its run, for the run that emits everything still held."""
+        """What is opened after its run, for the run that emits everything still held."""
         after = self.again()
         return replace(after, job=replace(after.job, trigger="available-now", max_idle=None))
 

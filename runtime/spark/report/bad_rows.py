@@ -55,7 +55,7 @@ class MaxBad:
 
 
 class BadRows:
-    """Those of one run of `plan`, of which a batch may have `most`; None: any number."""
+    """The bad rows of one run of `plan`, of which a batch may have `most`; None: any number."""
 
     def __init__(self, plan: Plan, most: str | None) -> None:
         self._places = {node.name: Options.of_source(node).place for node in plan.sources}

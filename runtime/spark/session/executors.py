@@ -98,7 +98,7 @@ class Executors:
     def _look(
         self, servers: tuple[Servers, ...] = ()
     ) -> tuple[list[tuple[Answer, list[VscRuntimeError]]], frozenset[str]]:
-        """The same, and which executors there are."""
+        """What executors answer, with what is wrong, and which executors there are."""
         token, made = uuid.uuid4().hex[:TOKEN], self._begin_writing()
         written = [one for one in self._shared if not one.read]
         packages = tuple((name, module_of(name)) for name in self._packages)

@@ -257,7 +257,7 @@ def _page(spark: SparkSession, host: str, port: int) -> str:
 
 
 def no_room(master: str, state: Mapping[str, Any], application: str, cores: int) -> StartError | None:
-    """The same from what the page says; an executor takes so many `cores`."""
+    """Why no executor has room, from what the page says; an executor takes so many `cores`."""
     own = _known(state, application)
     if own is None or own["state"] != "WAITING":
         return None

@@ -171,7 +171,7 @@ class _Files:
             yield from runs(batch, names.index(PART))
 
     def _indexed_runs(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """The same, where only the first row of a file holds its path."""
+        """The runs of rows of one file, where only the first row of a file holds its path."""
         index = batch.column(INDEX).to_numpy()
         starts = [0, *(int(i) for i in np.flatnonzero(index == 0) if i), batch.num_rows]
         for start, end in pairwise(starts):

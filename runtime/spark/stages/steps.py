@@ -43,7 +43,7 @@ class StepsRouter:
         self._due = None if to is None or pace.calls else moments_due(plan)[source]
 
     def needed(self, steps: Batch) -> Batch:
-        """Those of the steps that somebody needs."""
+        """The steps that somebody needs."""
         if not self._to:
             return steps.slice(0, 0)
         return steps if self._start is None else steps.filter(steps.order.time > self._start)

@@ -35,7 +35,7 @@ def removed(folder: Path) -> None:
 
 
 def _rocks(folder: Path) -> RocksKV:
-    """It has no write-ahead log: what a kill takes is in the changelogs."""
+    """A store without a write-ahead log: what a kill takes is in the changelogs."""
     return RocksKV(folder, durable=False)
 
 

@@ -37,7 +37,7 @@ class NodeClocks:
         return report.gone_on if self._by_input else report.clocks
 
     def shown(self, node: str, lowest: int | None, sources: Mapping[str, int]) -> ShownClock:
-        """That of `node`, where the lowest of its partitions is at `lowest`, and each of the `sources` at its time."""
+        """The clock of `node`, where its lowest partition is at `lowest`, and each of the `sources` at its time."""
         own = self._nodes[node]
         of_input = max((sources[source] for source in own.sources if source in sources), default=None)
         if of_input is None:

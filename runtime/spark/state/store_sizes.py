@@ -40,12 +40,12 @@ class StoreSize:
 
     @property
     def rows(self) -> int:
-        """Of all partitions."""
+        """The rows of all partitions."""
         return sum(part.rows for part in self._counted)
 
     @property
     def bytes(self) -> int:
-        """Of all partitions."""
+        """The bytes of all partitions."""
         return sum(part.bytes for part in self._counted)
 
     @property

@@ -12,10 +12,10 @@ from vsc.runtime.metrics import Group
 from vsc.runtime.operators.carry import Carry
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.checkpoint.ancestry import ORIGIN, Origin
 from vsc.runtime.spark.checkpoint.claim import claim, held_off
 from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 from vsc.runtime.spark.checkpoint.identity import Identity
-from vsc.runtime.spark.checkpoint.lineage import ORIGIN, Origin
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.file_rows import files_there
 from vsc.runtime.spark.connectors.registry import connector_of

@@ -73,8 +73,8 @@ class Position:
 def positions(
     old: Plan, new: Plan, names: Mapping[str, str], offsets: list[str], given: Mapping[str, str]
 ) -> list[Position]:
-    """Those of the sources of `new`, a resolved plan, that go on or are in `given`; `names` has their names in `old`,
-    `offsets` are the old query's.
+    """The positions of sources of `new`, a resolved plan, that go on or are in `given`; `names` has
+    their names in `old`, `offsets` are the old query's.
 
     UpgradeError for a source whose position cannot be carried over.
     """

@@ -20,9 +20,9 @@ from vsc.runtime.spark.base.checksummed import LocalFiles, ReadableFiles, epochs
 from vsc.runtime.spark.base.folders import NO_ROOM_HELP, unwritable
 from vsc.runtime.spark.base.hadoop import Files, default_is_local
 from vsc.runtime.spark.base.paths import is_local, local_path
+from vsc.runtime.spark.checkpoint.ancestry import ORIGIN, check_current, check_finished
 from vsc.runtime.spark.checkpoint.claim import check_unclaimed
 from vsc.runtime.spark.checkpoint.identity import IDENTITY, Identity, check_whole, read_identity
-from vsc.runtime.spark.checkpoint.lineage import ORIGIN, check_current, check_finished
 from vsc.runtime.spark.query.preflight import check
 from vsc.runtime.spark.upgrade.decisions import check_decided, check_placed, settled_positions
 

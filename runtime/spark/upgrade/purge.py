@@ -32,10 +32,10 @@ from vsc.runtime.spark.base.checksummed import LocalFiles, ReadableFiles
 from vsc.runtime.spark.base.folders import is_hidden
 from vsc.runtime.spark.base.hadoop import Files, default_is_local
 from vsc.runtime.spark.base.paths import is_local, local_path
+from vsc.runtime.spark.checkpoint.ancestry import ORIGIN, Forerunner, check_current, check_finished
 from vsc.runtime.spark.checkpoint.claim import Claim, check_unclaimed, claim
 from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 from vsc.runtime.spark.checkpoint.identity import REPLACED, Identity, read_identity
-from vsc.runtime.spark.checkpoint.lineage import ORIGIN, Forerunner, check_current, check_finished
 from vsc.runtime.spark.checkpoint.relocation import follow_logs
 from vsc.runtime.spark.checkpoint.replacing import MAKING, decide, finish
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs

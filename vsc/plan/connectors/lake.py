@@ -150,5 +150,5 @@ class IcebergFacts(LakeFacts):
         return wrong_count(name, value, 10) if lower.startswith("streaming-max-") else None
 
     def timeless(self, spark: Values) -> str:
-        """They have none."""
+        """Rows of Iceberg have no time."""
         return "an Iceberg table"

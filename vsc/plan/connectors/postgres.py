@@ -58,7 +58,7 @@ class PostgresFacts(ConnectorFacts):
     newest_only = True
 
     def untimed(self, options: Values) -> str:
-        """That of the epoch."""
+        """The time of the epoch: zero."""
         return "time zero"
 
     def packages(self, role: Role, options: Values) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ class EntryRanges:
     stored: Mask
 
     def of(self, call: int) -> EntryRanges:
-        """The same, for one call of the aggregate."""
+        """The ranges of one call of the aggregate."""
         tag = entry_tag(call)
         return EntryRanges(self.kv, [prefix + tag for prefix in self.prefixes], self.stored)
 

@@ -132,7 +132,7 @@ class AggregateState:
         return self._places(self.times, first, end)
 
     def given_places(self, first: int, end: int | None) -> Iterator[bytes]:
-        """The same of the windows whose final result was given before they moved here: only `emit final` has any."""
+        """The places of windows whose final result was given before they moved here: only `emit final` has any."""
         return self._places(self.given, first, end)
 
     def arrive(self, time: int, ident: bytes = b"") -> At:

@@ -191,7 +191,7 @@ class MovingWindows:
 
     @cached_property
     def _unseen_up_to(self) -> int | None:
-        """The same by the clock of the input: up to where no node sees a window's result either; None: by records."""
+        """The place in time up to which no node sees a window's result, by the input's clock; None: by records."""
         horizon = self._site.horizon()
         return None if horizon is None else self._closed_up_to(horizon - 1)
 
@@ -207,7 +207,7 @@ class MovingWindows:
         return self._state.forgotten
 
     def _leave_unreached(self, closing: Sequence[WindowKey]) -> None:
-        """The same of windows that close, and that no record of the batch reaches."""
+        """Windows that close without a record of the batch leave their groups."""
 
     def _shown(self) -> Collection[WindowKey]:
         """The windows that have left their groups, and stay in the index until they are forgotten."""

@@ -194,7 +194,7 @@ class EpochFiles:
         return self._of(self._folder.files() if self._nested else self._folder.names())
 
     def _of(self, names: Iterable[str]) -> Iterator[PublishedFile]:
-        """Those of the paths that are published files of this sink."""
+        """The published files of this sink among the paths."""
         for name in names:
             file = None if is_hidden(name) else PublishedFile.of(name, self._begin)
             if file is not None:

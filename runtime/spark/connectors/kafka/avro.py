@@ -127,7 +127,7 @@ def decoded(form: AvroForm, values: pa.Array) -> tuple[list[pa.Array], list[str 
 
 
 def encoded(form: AvroForm, columns: Sequence[pa.Array]) -> pa.Array:
-    """Their values. ValueError shows the record that the schema cannot hold."""
+    """The records' values in Avro. ValueError shows the record that the schema cannot hold."""
     schema, names = _parsed(form.schema), [column.name for column in form.columns]
     messages = []
     rows = zip(*(to_values(a, c.type) for a, c in zip(columns, form.columns, strict=True)), strict=True)

@@ -43,7 +43,7 @@ Places = Callable[[], Mapping[str, Offsets]]
 
 
 class Topics:
-    """Those of a resolved plan. `ask` gives the id of a topic, `ranges` the first and last offsets of a source's."""
+    """The topics of a plan. `ask` gives the id of a topic, `ranges` the first and last offsets of a source's topics."""
 
     def __init__(
         self,

@@ -55,7 +55,7 @@ class TopicLook:
 
 
 class JavaTopics:
-    """The same, asked by Kafka's client for Java."""
+    """What a broker says of topics, asked by Kafka's client for Java."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

@@ -108,7 +108,7 @@ class LakeConnector(Connector):
         return None if options.get("path") is None else options.text("path")
 
     def input_path(self, options: Options) -> str | None:
-        """The same."""
+        """The path of the table, as its input."""
         return self.folder(options)
 
     def catalogued(self, spark: SparkSession, options: Options) -> str | None:

@@ -45,7 +45,7 @@ class History:
 
     @classmethod
     def of(cls, found: spark.StructType, table: LakeTable, connector: Connector) -> Self:
-        """Those of a table with the columns `found`. LakeTableError if one is missing, or has no times."""
+        """The columns with times, of a table with the columns `found`. LakeTableError if one is missing or has none."""
         known = columns_by_name(found)
         fields = []
         for name in (connector.valid_from, connector.valid_to):

@@ -49,7 +49,7 @@ class _EpochTable:
 
     @property
     def sql(self) -> str:
-        """Its name in a statement."""
+        """The table's name in a statement."""
         return f"{identifier(self.table.schema)}.{self.name}"
 
     @property
@@ -109,7 +109,7 @@ class RefusedRows(_EpochTable):
             )
 
     def of(self, connection: psycopg.Connection[Any], epoch: int) -> list[RefusedRow]:
-        """Those of an epoch."""
+        """The refused rows of an epoch."""
         found = connection.execute(
             f"select key, value, message from {self._mine} and epoch = %s order by row",
             [self.checkpoint, self.sink, epoch],

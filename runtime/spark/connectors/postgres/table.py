@@ -76,7 +76,7 @@ class Table:
 
     @property
     def sql(self) -> str:
-        """Its name in a statement."""
+        """The table's name in a statement."""
         return f"{identifier(self.schema)}.{identifier(self.name)}"
 
 

@@ -14,8 +14,8 @@ from vsc.compiler import compile_topology
 from vsc.plan import dump
 from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.spark.base.checksummed import LocalFiles, with_checksum
+from vsc.runtime.spark.checkpoint.ancestry import SUCCESSOR
 from vsc.runtime.spark.checkpoint.identity import Identity, read_identity
-from vsc.runtime.spark.checkpoint.lineage import SUCCESSOR
 from vsc.runtime.spark.upgrade import Upgrade, preflight, prepare
 from vsc.runtime.spark.upgrade.preflight import check_unchanged
 

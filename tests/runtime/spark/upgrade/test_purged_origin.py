@@ -11,8 +11,8 @@ import pytest
 from tests.runtime.spark.upgrade.support import ID, checkpoint
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.base.checksummed import LocalFiles, with_checksum
+from vsc.runtime.spark.checkpoint.ancestry import ORIGIN, Origin, check_alone
 from vsc.runtime.spark.checkpoint.identity import REPLACED, read_identity
-from vsc.runtime.spark.checkpoint.lineage import ORIGIN, Origin, check_alone
 from vsc.runtime.spark.upgrade.preflight import check_target
 
 PURGED, UPGRADED = "1" * 32, "2" * 32

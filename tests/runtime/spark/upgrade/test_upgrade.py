@@ -16,9 +16,9 @@ from vsc.runtime.spark import read_store
 from vsc.runtime.spark.base.checksummed import with_checksum
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import resolve_plan
+from vsc.runtime.spark.checkpoint.ancestry import SUCCESSOR
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.claim import claim
-from vsc.runtime.spark.checkpoint.lineage import SUCCESSOR
 from vsc.runtime.spark.connectors.registry import make_sinks
 from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 

@@ -15,13 +15,13 @@ from vsc.plan import Column, Item, Node, Plan
 from vsc.plan.order import ordered
 from vsc.plan.record import record
 
-__all__ = ["Lineage", "lineages", "read_as"]
+__all__ = ["Derivation", "derivations", "read_as"]
 
 _READ_AS = {"timestamp": ("time_zone", "timestampformat", "timestampntzformat"), "date": ("dateformat",)}
 
 
 @record
-class Lineage:
+class Derivation:
     """Terms: which records there are, the event time of each, its key, and each of its columns (the key's included).
 
     `fresh`: the columns that come straight from a new column of a source.
@@ -39,11 +39,11 @@ class Lineage:
         return Scope(self.columns, self.time)
 
 
-def lineages(
+def derivations(
     plan: Plan, terms: Terms, names: Mapping[str, str], fresh: Mapping[str, frozenset[str]]
-) -> dict[str, Lineage]:
-    """The lineage of each node. `names`: what each source is called here; `fresh`: its new columns."""
-    plans = _Lineages(plan, terms, names, fresh)
+) -> dict[str, Derivation]:
+    """The derivation of each node. `names`: what each source is called here; `fresh`: its new columns."""
+    plans = _Derivations(plan, terms, names, fresh)
     for node in ordered(plan):
         plans.found[node.name] = plans.of(node)
     return plans.found
@@ -57,18 +57,18 @@ def read_as(node: Node, column: Column) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, value) for name, value in given.items() if name.lower() in wanted))
 
 
-class _Lineages:
+class _Derivations:
     def __init__(self, plan: Plan, terms: Terms, names: Mapping[str, str], fresh: Mapping[str, frozenset[str]]) -> None:
         self._nodes = {node.name: node for node in plan.nodes}
         self._terms, self._names, self._fresh = terms, names, fresh
-        self.found: dict[str, Lineage] = {}
+        self.found: dict[str, Derivation] = {}
 
-    def of(self, node: Node) -> Lineage:
-        """The lineage of a node whose inputs are `found`."""
-        rule: Callable[[_Lineages, Node, Any, list[Lineage]], Lineage] = _RULES[node.operation.op]
+    def of(self, node: Node) -> Derivation:
+        """The derivation of a node whose inputs are `found`."""
+        rule: Callable[[_Derivations, Node, Any, list[Derivation]], Derivation] = _RULES[node.operation.op]
         return rule(self, node, node.operation, [self.found[name] for name in node.inputs])
 
-    def _source(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _source(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         name, term = self._names[node.name], self._terms.of
         columns = {c.name: term("column", name, c.name, read_as(node, c)) for c in operation.columns}
         scope = Scope(columns, term("time", name))
@@ -77,54 +77,54 @@ class _Lineages:
         key = tuple(columns[column.name] for column in node.schema.key)
         types = tuple(str(column.type) for column in node.schema.key)
         rows = term("source", name, node.kind, operation.global_, time, gone, key, types)
-        return Lineage(rows, time, key, columns, self._fresh.get(node.name, frozenset()))
+        return Derivation(rows, time, key, columns, self._fresh.get(node.name, frozenset()))
 
-    def _filter(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _filter(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         (of,) = inputs
         conditions = self._terms.conditions(operation.predicate.expr, (of.scope,))
         kind, *rest = self._terms.parts(of.rows)
         base, before = rest if kind == "filter" else (of.rows, frozenset())
         return self._passed(node, of, self._terms.of("filter", base, before | conditions))
 
-    def _map(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _map(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         (of,) = inputs
         if operation.timestamp is None:
             return self._computed(node, of, of.rows, operation.items, (of,))
         time = self._item(operation.timestamp, of.scope)
         found = self._computed(node, of, self._terms.of("timed", of.rows, time), operation.items, (of,))
-        return Lineage(found.rows, time, found.key, found.columns, found.fresh)
+        return Derivation(found.rows, time, found.key, found.columns, found.fresh)
 
-    def _rekey(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _rekey(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         (of,) = inputs
         key = tuple(self._item(item, of.scope) for item in operation.items)
         types = tuple(str(item.expr.type) for item in operation.items)
         return self._passed(node, of, self._terms.of("rekey", of.rows, key, types), key)
 
-    def _to_table(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _to_table(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         (of,) = inputs
         gone = None if operation.delete_when is None else self._item(operation.delete_when, of.scope)
         return self._passed(node, of, self._terms.of("to_table", of.rows, gone))
 
-    def _materialize(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _materialize(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         return self._passed(node, inputs[0], inputs[0].rows)
 
-    def _reorder(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _reorder(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         return self._passed(node, inputs[0], inputs[0].rows)
 
-    def _to_stream(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _to_stream(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         return self._passed(node, inputs[0], self._terms.of("to_stream", inputs[0].rows))
 
-    def _suppress(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _suppress(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         return self._passed(node, inputs[0], self._terms.of("suppress", operation.until, inputs[0].rows))
 
-    def _distinct(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _distinct(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         (of,) = inputs
         rows = self._terms.of("distinct", operation.within, of.rows, of.key)
         if not operation.rekeyed:
             return self._passed(node, of, rows)
         return self._passed(node, of, rows, tuple(of.columns[column.name] for column in node.schema.key))
 
-    def _merge(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _merge(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         term = self._terms.of
         names = sorted(column.name for column in node.schema.value)
         # one order for all columns, also of inputs with the same records
@@ -138,76 +138,83 @@ class _Lineages:
         key = tuple(merged(parts) for parts in zip(*(of.key for of in inputs), strict=True))
         columns = {column.name: merged([of.columns[column.name] for of in inputs]) for column in node.schema.value}
         fresh = frozenset.intersection(*(of.fresh for of in inputs))
-        return Lineage(term("merge", rows), time, key, {**_named(node, key), **columns}, fresh)
+        return Derivation(term("merge", rows), time, key, {**_named(node, key), **columns}, fresh)
 
-    def _explode(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _explode(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         rows, within = self._elements(operation, inputs[0], ())
         return self._passed(node, within, rows)
 
-    def _explode_changes(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _explode_changes(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         rows, within = self._elements(operation, inputs[0], (operation.versioned,))
         return self._passed(node, within, rows, tuple(within.columns[column.name] for column in node.schema.key))
 
-    def _elements(self, operation: Any, of: Lineage, more: tuple[Any, ...]) -> tuple[int, Lineage]:
+    def _elements(self, operation: Any, of: Derivation, more: tuple[Any, ...]) -> tuple[int, Derivation]:
         """Which elements of arrays there are, and the records with them and their positions."""
         rows = self._terms.of("explode", *more, of.rows, self._item(operation.item, of.scope))
         new = {operation.item.name: self._terms.of("element", rows)}
         if operation.position is not None:
             new[operation.position] = self._terms.of("position", rows)
-        return rows, Lineage(of.rows, of.time, of.key, {**of.columns, **new}, of.fresh - set(new))
+        return rows, Derivation(of.rows, of.time, of.key, {**of.columns, **new}, of.fresh - set(new))
 
-    def _stream_table_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _stream_table_join(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         left, right = inputs
         which = "before" if operation.strictly_before else "as of" if operation.as_of else "newest"
         return self._joined(node, operation, left, right, left.key, which, operation.left and not operation.drop_older)
 
-    def _stream_stream_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _stream_stream_join(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         left, right = inputs
         bounds = operation.mode, operation.before, operation.after
         rows = self._terms.of("stream join", *bounds, left.rows, left.key, right.rows, right.key)
         sides = tuple(self._wrapped(of, "side", rows, number) for number, of in enumerate(inputs))
         key = tuple(self._terms.of("either", *of) for of in zip(left.key, right.key, strict=True))
-        own = Lineage(rows, self._terms.of("time", rows), key, {})
+        own = Derivation(rows, self._terms.of("time", rows), key, {})
         return self._computed(node, own, rows, operation.items, sides)
 
-    def _stream_global_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _stream_global_join(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         left, right = inputs
         on = tuple(self._item(item, left.scope) for item in operation.on)
         return self._joined(node, operation, left, right, on, "global", operation.left)
 
     def _joined(
-        self, node: Node, operation: Any, left: Lineage, right: Lineage, key: tuple[int, ...], which: str, keeps: bool
-    ) -> Lineage:
+        self,
+        node: Node,
+        operation: Any,
+        left: Derivation,
+        right: Derivation,
+        key: tuple[int, ...],
+        which: str,
+        keeps: bool,
+    ) -> Derivation:
         """A stream joined with the rows of a table that have the `key`; whether it `keeps` all of its records."""
         found_by = None if keeps else (which, right.rows, operation.left)
         rows = self._terms.of("join", left.rows, key, found_by)
         found = self._wrapped(right, "found", which, key, right.rows)
         return self._computed(node, left, rows, operation.items, (left, found))
 
-    def _table_table_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _table_table_join(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         left, right = inputs
         versioned = operation.left_versioned, operation.right_versioned
         rows = self._terms.of("table join", operation.mode, *versioned, left.rows, right.rows)
         sides = tuple(self._wrapped(of, "side", rows, number) for number, of in enumerate(inputs))
-        own = Lineage(rows, self._terms.of("time", rows), left.key, {})
+        own = Derivation(rows, self._terms.of("time", rows), left.key, {})
         return self._computed(node, own, rows, operation.items, sides)
 
-    def _subscribe(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _subscribe(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         (of,) = inputs
         key = tuple(self._item(item, of.scope) for item in operation.foreign_key)
         rows = self._terms.of("subscribe", operation.left, operation.versioned, of.rows, key)
         columns = {c.name: of.columns.get(c.name, self._terms.of("own", c.name)) for c in node.schema.value}
-        return Lineage(rows, of.time, key, {**_named(node, key), **columns}, of.fresh)
+        return Derivation(rows, of.time, key, {**_named(node, key), **columns}, of.fresh)
 
-    def _answer(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _answer(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         subscribed, right = inputs
         left = self.found[self._nodes[node.inputs[0]].inputs[0]]
         rows = self._terms.of("answer", operation.left, operation.versioned, subscribed.rows, right.rows)
         sides = tuple(self._wrapped(of, "side", rows, number) for number, of in enumerate((left, right)))
-        own = Lineage(rows, self._terms.of("time", rows), left.key, {})
+        own = Derivation(rows, self._terms.of("time", rows), left.key, {})
         return self._computed(node, own, rows, operation.items, sides)
 
-    def _group_changes(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _group_changes(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         (of,) = inputs
         key = tuple(self._item(item, of.scope) for item in operation.group)
         types = tuple(str(item.expr.type) for item in operation.group)
@@ -216,9 +223,9 @@ class _Lineages:
         for column in node.schema.value:
             part, _, name = column.name.partition("#")
             columns[column.name] = self._terms.of(part, of.columns[name] if part else name)
-        return Lineage(rows, of.time, key, {**_named(node, key), **columns}, of.fresh)
+        return Derivation(rows, of.time, key, {**_named(node, key), **columns}, of.fresh)
 
-    def _aggregate(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _aggregate(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         (of,) = inputs
         row = of if operation.over == "stream" else self.found[self._nodes[node.inputs[0]].inputs[0]]
         calls = tuple(self._terms.call(call, row.scope) for call in operation.calls)
@@ -228,38 +235,38 @@ class _Lineages:
         bounds = range(len(node.schema.key) - len(of.key))
         key = (*of.key, *(self._terms.of("bound", rows, place) for place in bounds))
         results = {f"#{number}": self._terms.of("result", rows, call) for number, call in enumerate(calls)}
-        seen = Lineage(rows, self._terms.of("time", rows), key, {**_named(node, key), **results})
+        seen = Derivation(rows, self._terms.of("time", rows), key, {**_named(node, key), **results})
         return self._computed(node, seen, rows, operation.items, (seen,))
 
-    def _dead_letters(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+    def _dead_letters(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         rows = self._terms.of("dead letters", operation.lost, operation.of)
-        return Lineage(rows, rows, (), {c.name: self._terms.of("own", c.name) for c in node.schema.value})
+        return Derivation(rows, rows, (), {c.name: self._terms.of("own", c.name) for c in node.schema.value})
 
     # ----------------------------------------------------------------------------------------------- parts of the rules
 
     def _item(self, item: Item, scope: Scope) -> int:
         return self._terms.expression(item.expr, (scope,))
 
-    def _wrapped(self, of: Lineage, *what: Any) -> Lineage:
+    def _wrapped(self, of: Derivation, *what: Any) -> Derivation:
         """Rows of a table, as a join finds them."""
         columns = {name: self._terms.of(*what, column) for name, column in of.columns.items()}
-        return Lineage(of.rows, self._terms.of(*what, of.time), of.key, columns, of.fresh)
+        return Derivation(of.rows, self._terms.of(*what, of.time), of.key, columns, of.fresh)
 
-    def _passed(self, node: Node, of: Lineage, rows: int, key: tuple[int, ...] | None = None) -> Lineage:
+    def _passed(self, node: Node, of: Derivation, rows: int, key: tuple[int, ...] | None = None) -> Derivation:
         """Records that keep their columns."""
         key = of.key if key is None else key
         columns = {column.name: of.columns[column.name] for column in node.schema.value}
-        return Lineage(rows, of.time, key, {**_named(node, key), **columns}, of.fresh)
+        return Derivation(rows, of.time, key, {**_named(node, key), **columns}, of.fresh)
 
     def _computed(
-        self, node: Node, of: Lineage, rows: int, items: Sequence[Item], seen: tuple[Lineage, ...]
-    ) -> Lineage:
+        self, node: Node, of: Derivation, rows: int, items: Sequence[Item], seen: tuple[Derivation, ...]
+    ) -> Derivation:
         """Records that keep the key and time of their input, with computed columns."""
         scopes = tuple(one.scope for one in seen)
         columns = {item.name: self._terms.expression(item.expr, scopes) for item in items}
         inherited = {term for one in seen for name, term in one.columns.items() if name in one.fresh}
         fresh = frozenset(name for name, term in columns.items() if term in inherited)
-        return Lineage(rows, of.time, of.key, {**_named(node, of.key), **columns}, fresh)
+        return Derivation(rows, of.time, of.key, {**_named(node, of.key), **columns}, fresh)
 
 
 def _named(node: Node, key: Sequence[int]) -> dict[str, int]:
@@ -267,26 +274,26 @@ def _named(node: Node, key: Sequence[int]) -> dict[str, int]:
 
 
 _RULES: dict[str, Any] = {
-    "source": _Lineages._source,
-    "filter": _Lineages._filter,
-    "map": _Lineages._map,
-    "rekey": _Lineages._rekey,
-    "to_table": _Lineages._to_table,
-    "materialize": _Lineages._materialize,
-    "reorder": _Lineages._reorder,
-    "to_stream": _Lineages._to_stream,
-    "suppress": _Lineages._suppress,
-    "distinct": _Lineages._distinct,
-    "merge": _Lineages._merge,
-    "explode": _Lineages._explode,
-    "explode_changes": _Lineages._explode_changes,
-    "stream_table_join": _Lineages._stream_table_join,
-    "stream_stream_join": _Lineages._stream_stream_join,
-    "stream_global_join": _Lineages._stream_global_join,
-    "table_table_join": _Lineages._table_table_join,
-    "subscribe": _Lineages._subscribe,
-    "answer": _Lineages._answer,
-    "group_changes": _Lineages._group_changes,
-    "aggregate": _Lineages._aggregate,
-    "dead_letters": _Lineages._dead_letters,
+    "source": _Derivations._source,
+    "filter": _Derivations._filter,
+    "map": _Derivations._map,
+    "rekey": _Derivations._rekey,
+    "to_table": _Derivations._to_table,
+    "materialize": _Derivations._materialize,
+    "reorder": _Derivations._reorder,
+    "to_stream": _Derivations._to_stream,
+    "suppress": _Derivations._suppress,
+    "distinct": _Derivations._distinct,
+    "merge": _Derivations._merge,
+    "explode": _Derivations._explode,
+    "explode_changes": _Derivations._explode_changes,
+    "stream_table_join": _Derivations._stream_table_join,
+    "stream_stream_join": _Derivations._stream_stream_join,
+    "stream_global_join": _Derivations._stream_global_join,
+    "table_table_join": _Derivations._table_table_join,
+    "subscribe": _Derivations._subscribe,
+    "answer": _Derivations._answer,
+    "group_changes": _Derivations._group_changes,
+    "aggregate": _Derivations._aggregate,
+    "dead_letters": _Derivations._dead_letters,
 }
