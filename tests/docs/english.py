@@ -21,6 +21,8 @@ PAGES = sorted(
 MODULES = sorted(
     module for folder in ("compiler", "runtime", "vsc", "grammar") for module in (ROOT / folder).rglob("*.py")
 )
+ROWS = sorted((ROOT / "compiler/parser/rows").glob("*.txt"))
+"""What findings say about mistakes of syntax."""
 SOURCES = sorted(
     {*MODULES}.union(*((ROOT / folder).rglob("*.py") for folder in ("tests", "soak", "bench", "servers", "tools")))
     - {Path(__file__)}
@@ -67,7 +69,10 @@ def prose(page: Path) -> str:
 
 @cache
 def messages(module: Path) -> list[tuple[int, str]]:
-    """The strings of a module that hold several words, with their lines."""
+    """The strings of a module, or the texts of rows of mistakes, that hold several words, with their lines."""
+    if module.suffix == ".txt":
+        lines = module.read_text(encoding="utf-8").split("\n")
+        return [(n, line.strip()) for n, line in enumerate(lines, 1) if line.startswith("  ")]
     found: list[tuple[int, str]] = []
     passed: set[int] = set()  # docstrings, and the parts of f-strings: ast.walk comes to what holds them first
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
