@@ -53,7 +53,7 @@ def _computed(kinds: Kinds, operation: syntax.Operation) -> bool:
 
 
 def _built(operation: syntax.Operation) -> bool:
-    return isinstance(operation, syntax.Join) and not operation.on
+    return not isinstance(operation, syntax.Join) or not operation.on
 
 
 def _misplaced(name: str, declaration: Declaration, span: Span) -> Finding:

@@ -28,9 +28,9 @@ class _GroupChanges(Step):
     """Takes the changes of a table, with the rows before them."""
 
     def __init__(self, site: Site, operation: GroupChanges) -> None:
-        self._site, self._versioned = site, operation.versioned
+        self._site, self._versioned, self._complete = site, operation.versioned, operation.complete
         self._group = site.evaluation(operation.group)
-        self._columns = travelling(site.inputs[0], site.node.schema)
+        self._columns = travelling(site.inputs[0], operation)
         self._keys = KeyCodec([c.type for c in site.node.schema.key])
 
     def process(self, flow: Flow) -> Flow:
@@ -71,11 +71,19 @@ class _GroupChanges(Step):
         old = flow.values if flow.old is None else flow.old.values
         tables: tuple[Sequence[pa.Array], ...] = ((*flow.keys, *old), flow.columns)
         travelled = [taken([tables[is_new][i]], sides[is_new])[0] for is_new, i in self._columns]
-        values = (pa.array(sides[0] >= 0), pa.array(sides[1] >= 0), *travelled)
+        values = (pa.array(sides[0] >= 0), pa.array(sides[1] >= 0), *travelled, *self._validity(flow, rows))
         again = np.append(False, rows[1:] == rows[:-1]) if len(rows) else np.zeros(0, dtype=np.bool_)
         at = self._site.give(flow.at.take(rows), again.astype(np.int64))
         there = np.ones(len(rows), dtype=np.bool_)
         return Flow(at, flow.key[rows], flow.space, flow.time[rows], there, keys, values)
+
+    def _validity(self, flow: Flow, rows: Int64s) -> tuple[pa.Array, ...]:
+        """The columns of `VALIDITY`, if the aggregate's history is complete."""
+        if not self._complete:
+            return ()
+        assert flow.until is not None
+        since = flow.time if flow.old is None else flow.old.time
+        return pa.array(since[rows]), pa.array(flow.until[rows])
 
 
 OPERATOR = Operator(_GroupChanges)

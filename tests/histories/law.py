@@ -99,7 +99,7 @@ def broken(case: Case) -> Iterator[str]:
     times = dict.fromkeys(shape.reads, 0)
     sent: dict[str, dict[Any, dict[int, Any]]] = {name: {} for name in shape.complete}
     with (
-        TopologyTestDriver(case.text, partitions=case.partitions) as driver,
+        TopologyTestDriver(case.text, partitions=case.partitions, on_error="drop") as driver,
         duckdb.connect(config={"threads": 1}) as db,
     ):
         for number, (rows, restart) in enumerate(zip(case.epochs, case.restarts, strict=True)):
@@ -155,12 +155,12 @@ def answers(
             f"select t, k, f, n, since, seq from moments join {name}_rows on since <= t "
             "qualify row_number() over (partition by t, k order by since desc, seq desc) = 1 and not gone"
         )
-    for name, query in defined.views.items():
-        db.execute(f"create or replace view {name} as {query}")
+    for name, view in defined.views.items():
+        db.execute(f"create or replace view {name} as {view}")
     found = {}
-    for name, (key, columns) in defined.complete.items():
-        query = db.execute(f"select t, {key}, {columns} from {name}")
-        names, valid = [column[0] for column in query.description][2:], query.fetchall()
+    for name, (key, shown) in defined.complete.items():
+        result = db.execute(f"select t, {key}, {shown} from {name}")
+        names, valid = [column[0] for column in result.description or ()][2:], result.fetchall()
         found[name] = {(t, k): dict(zip(names, values, strict=True)) for t, k, *values in valid}
         assert len(found[name]) == len(valid)
     return found
@@ -206,5 +206,58 @@ SHAPES: dict[str, Shape] = {
         },
         {"j": ("k", "x, y"), "l": ("k", "n, x, y")},
         frozenset("abc"),
+    ),
+    "sums": Shape(
+        "table g = aggregate a group by f select count(*) as n, sum(n) as s, min(n) as low, max(n) as high, "
+        "count(distinct n) as d, avg(n) as m {complete};",
+        {
+            "g": "select t, f, count(*) as n, sum(n) as s, min(n) as low, max(n) as high, "
+            "count(distinct n) as d, avg(n) as m from a where f is not null group by t, f"
+        },
+        {"g": ("f", "n, s, low, high, d, m")},
+        frozenset("a"),
+    ),
+    "failures": Shape(
+        "table small = filter a where 2 / n < 2;"
+        "table j = left join small with b select small.n as n, 6 / b.n as m {complete};"
+        "table g = aggregate a group by f select count(*) as n, sum(6 / n) as s, 1 / (count(*) - 2) as r {complete};",
+        {
+            "small": "select * from a where n <> 0 and 2 / n < 2",
+            "j": "select t, k, small.n as n, 6 / b.n as m from small left join b using (t, k) "
+            "where b.n is distinct from 0",
+            "g": "select t, f, count(*) as n, sum(6 / n) as s, 1 / (count(*) - 2) as r from a "
+            "where f is not null and n is distinct from 0 group by t, f having count(*) <> 2",
+        },
+        {"j": ("k", "n, m"), "g": ("f", "n, s, r")},
+    ),
+    "results of results": Shape(
+        "table j = left join a with b select a.f as f, b.n as n {complete};"
+        "table g = aggregate j group by f select count(*) as n, sum(n) as s, min(n) as low {complete};"
+        "table more = map g select n + 1 as n;"
+        "table l = left join c with more select c.n as c, more.n as n {complete};"
+        "table h = aggregate g group by n select count(*) as groups, max(s) as most {complete};",
+        {
+            "j": "select t, k, a.f as f, b.n as n from a left join b using (t, k)",
+            "g": "select t, f, count(*) as n, sum(n) as s, min(n) as low from j where f is not null group by t, f",
+            "more": "select t, f, n + 1 as n from g",
+            "l": "select c.t, c.k, c.n as c, more.n as n from c left join more on c.t = more.t and c.k = more.f",
+            "h": "select t, n, count(*) as groups, max(s) as most from g group by t, n",
+        },
+        {"j": ("k", "f, n"), "g": ("f", "n, s, low"), "l": ("k", "c, n"), "h": ("n", "groups, most")},
+        frozenset("abc"),
+    ),
+    "lists": Shape(
+        "table g = aggregate a group by f select first(n) as one, last(n) as other, collect_list(n) as l, "
+        "sort_array(collect_set(n)) as u, max_by(n, k) as b, collect_top(k, 2 by n desc) as top {complete};",
+        {
+            "g": "select t, f, first(n order by since, seq) as one, last(n order by since, seq) as other, "
+            "coalesce(list(n order by since, seq) filter (n is not null), []) as l, "
+            "coalesce(list_sort(list(distinct n) filter (n is not null)), []) as u, "
+            "arg_max_null(n, k) as b, "
+            "coalesce(list(k order by n desc, seq) filter (n is not null)[:2], []) as top "
+            "from a where f is not null group by t, f"
+        },
+        {"g": ("f", "one, other, l, u, b, top")},
+        frozenset("a"),
     ),
 }

@@ -5,6 +5,9 @@ Set ``VSC_HISTORIES`` to run more seeds (``1000``) or others (``5000:5100``) tha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from tests.histories.law import SHAPES, Case, broken
@@ -31,10 +34,10 @@ stream found = left join s with j select j.x as x, j.y as y;
 sink j to memory ();
 sink found to memory ();
 """
-Sent = list[tuple[tuple[str | None, str | None] | None, int]]
+Row = tuple[str, str | None, int]
 
 
-def joined(rows: list[tuple[str, str | None, int]], mode: str = "", retention: str = "1 hour") -> list[Sent]:
+def joined(rows: Sequence[Row], mode: str = "", retention: str = "1 hour") -> list[list[Any]]:
     """What goes out at each row of `a` or `b`."""
     found = []
     with TopologyTestDriver(JOINED.format(mode=mode, retention=retention)) as driver:
@@ -57,7 +60,7 @@ def test_the_first_example_of_kip_914() -> None:
 
 
 def test_a_left_row_that_comes_behind_the_end_of_its_partner() -> None:
-    rows = [("a", "a5", 5), ("b", "b7", 7), ("b", None, 20), ("a", "a10", 10)]
+    rows: list[Row] = [("a", "a5", 5), ("b", "b7", 7), ("b", None, 20), ("a", "a10", 10)]
     assert joined(rows, "left") == [
         [(("a5", None), 5)],
         [(("a5", "b7"), 7)],
@@ -81,3 +84,37 @@ def test_a_stream_finds_the_row_of_its_time() -> None:
             driver.pipe("s", {"k": "k", "at": at})
         found = [record.value for record in driver.read("found")]
     assert found == [{"x": "a10", "y": None}, {"x": "a10", "y": "b7"}, {"x": "a5", "y": "b7"}]
+
+
+ORDERS = """
+table orders (id string, state string, n bigint, at bigint) from memory () key id timestamp at
+  delete when state is null materialize versioned (retention = 1 hour);
+table states = aggregate orders group by state select count(*) as n, sum(n) as total
+  materialize versioned (retention = 1 hour, history = 'complete');
+sink states to memory ();
+"""
+
+
+def counted(rows: list[tuple[str, str | None, int, int]]) -> list[list[Any]]:
+    """What goes out at each order."""
+    found = []
+    with TopologyTestDriver(ORDERS) as driver:
+        for key, state, n, at in rows:
+            driver.pipe("orders", {"id": key, "state": state, "n": n, "at": at})
+            records = driver.read("states")
+            found.append([(r.key["state"], r.value and (r.value["n"], r.value["total"]), r.timestamp) for r in records])
+    return found
+
+
+def test_an_order_that_comes_behind_the_end_of_its_group() -> None:
+    assert counted([("o1", "A", 1, 1), ("o1", "B", 1, 4), ("o2", "A", 1, 2)]) == [
+        [("A", (1, 1), 1)],
+        [("A", None, 4), ("B", (1, 1), 4)],
+        [("A", (2, 2), 2), ("A", (1, 1), 4)],
+    ]
+
+
+def test_a_late_row_holds_until_the_next_one_of_its_key() -> None:
+    assert counted([("o", "A", 1, 0), ("o", "A", 1, 10), ("o", "A", 2, 5), ("o", "A", 2, 5)]) == [
+        [("A", (1, 1), 0)], [], [("A", (1, 2), 5), ("A", (1, 1), 10)], [],
+    ]  # fmt: skip

@@ -7,8 +7,10 @@ from typing import Any
 import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate
+from vsc.runtime.operators.aggregate.groups.complete_groups import CompleteGroups
 from vsc.runtime.operators.aggregate.groups.folding import Folding, arguments_of
 from vsc.runtime.operators.aggregate.groups.group_loop import GroupLoop
+from vsc.runtime.operators.aggregate.groups.past import Past
 from vsc.runtime.operators.aggregate.groups.state import SUFFIX, AggregateState
 from vsc.runtime.operators.aggregate.groups.stream_groups import GroupColumns
 from vsc.runtime.operators.aggregate.groups.table_groups import TableGroupColumns
@@ -82,7 +84,14 @@ class _Aggregate(Step):
     def _table(self) -> TableGroupColumns:
         site, folding = self._site, Folding(self._site.node, self._operation)
         rows = Travelled(site.plan, site.node, self._operation)
+        if site.node.complete:
+            return CompleteGroups(site, folding, rows, self._state(site.kv, folding.calls.numbered), self._past())
         return TableGroupColumns(site, folding, rows, self._state(site.kv, folding.calls.numbered))
+
+    def _past(self) -> Past:
+        site, store = self._site, self._site.node.store
+        assert store is not None and store.retention is not None
+        return Past(site.kv, site.prefix + SUFFIX, self._operation, store.retention)
 
     def _stream(self) -> GroupColumns:
         site, folding = self._site, Folding(self._site.node, self._operation)

@@ -254,6 +254,14 @@ class VersionedColumns(TableColumns):
         earliest: Int64s = np.maximum(np.maximum(moving, self.stream_time) - self.grace, self.floor)
         return earliest
 
+    def newest_times(self, key: Int64s) -> Int64s:
+        """The times of the newest versions of these keys, each given once, from before the batch; -1 without one."""
+        none = np.full(len(key), -1, dtype=np.int64)
+        versions = self._store.versions_many([self._space.keys[i] for i in key.tolist()], none + 1, none)
+        newest = none.copy()
+        newest[versions.key] = versions.valid_from
+        return newest
+
     def encoded(self, flow: Flow) -> pa.BinaryArray:
         """The rows of a flow as they are stored, null for tombstones."""
         return self._encoded(flow)

@@ -59,9 +59,10 @@ class Counts:
 
 
 class GroupEntries:
-    """What a batch changes in the entries of one group. Entries that have been removed do not come back.
+    """What a batch changes in the entries of one group.
 
-    `added` are entries by suffix, with the number of the value (-1: none), `gone` those of the store that are removed.
+    `added` are entries by suffix, with the number of the value (-1: none), `gone` those of the store that are removed;
+    one that has come back is in both.
     """
 
     __slots__ = ("_idents", "_prefix", "_read", "_stored", "added", "gone")

@@ -269,12 +269,30 @@ class CollectSetColumns(Collected):
         if ident:
             kept.identified(ident, arrival)
         if known:
+            shown, last = next(iter(known)), next(reversed(known))
             known[arrival] = number
-            return now
-        kept.rows[value] = {arrival: number}
+            if arrival < last:  # a row that comes back stands before those after it
+                kept.rows[value] = dict(sorted(known.items()))
+            if arrival > shown:
+                return now
+            now = self._hide(kept, now, shown)
+        else:
+            kept.rows[value] = {arrival: number}
+        return self._show(kept, now, arrival, number)
+
+    def _show(self, kept: Group, now: Stretch, arrival: bytes, number: int) -> Stretch:
+        """The list with a value where the first of its rows has come."""
         kept.added[PLACE + arrival] = number
-        kept.places.append(arrival)
-        return self._lists.appended(now, number)
+        between = bisect_left(kept.places, arrival)
+        kept.places.insert(between, arrival)
+        return self._lists.inserted(now, between, number)
+
+    def _hide(self, kept: Group, now: Stretch, arrival: bytes) -> Stretch:
+        """The list without the value at a place."""
+        kept.delete(PLACE + arrival)
+        between = bisect_left(kept.places, arrival)
+        del kept.places[between]
+        return self._lists.without(now, between)
 
     def _remove(self, kept: Group, now: Stretch, at: int, ident: bytes) -> Stretch:
         arrival = kept.taken(ident)
@@ -287,16 +305,8 @@ class CollectSetColumns(Collected):
         between = bisect_left(places, arrival)
         if between == len(places) or places[between] != arrival:
             return now  # another row has shown the value
-        kept.delete(PLACE + arrival)
-        del places[between]
-        now = self._lists.without(now, between)
-        if not rows:
-            return now
-        following, number = next(iter(rows.items()))
-        kept.added[PLACE + following] = number
-        between = bisect_left(places, following)
-        places.insert(between, following)
-        return self._lists.inserted(now, between, number)
+        now = self._hide(kept, now, arrival)
+        return self._show(kept, now, *next(iter(rows.items()))) if rows else now
 
 
 def _columns(states: Sequence[Stretch]) -> State:

@@ -205,6 +205,7 @@ class _Placed(_Kept):
                     if steps[at] > 0:
                         mine.identified(idents[at], places[at])
                         mine.added[PLACE + places[at]] = at
+                        gone.discard(places[at])
                         heappush(heap, rank[at])
                     elif (place := mine.taken(idents[at])) is not None:
                         mine.delete(PLACE + place)

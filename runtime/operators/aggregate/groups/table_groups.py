@@ -68,26 +68,16 @@ class TableGroupColumns:
     def __init__(self, site: Site, folding: Folding, travelled: Travelled, state: AggregateState) -> None:
         self._site, self._folding, self._travelled, self._state = site, folding, travelled, state
         self._touched: list[bytes] = []
+        self._start, self._known = folding.load([]), np.zeros(0, dtype=np.bool_)
+        self._numbers, self._unseen = np.zeros(0, dtype=np.int64), self._known
         self._ended: tuple[_Lives, Groups, Mask] | None = None
 
     def process(self, flow: Flow) -> Flow:
         """One result for each change."""
-        folding, keys = self._folding, flow.space.keys
-        touched, group = numbered(flow.key, len(keys))
-        self._touched = [keys[number] for number in touched.tolist()]
-        data = self._state.get_many(self._touched)
-        known = np.array([row is not None for row in data], dtype=np.bool_)
-        start = folding.load([*data, None])  # the last one is the empty group
+        group = self._open(flow)
         args, steps = self._events(flow)
-        lives = _Lives.of(np.repeat(group, 2), steps, start.rows[:-1])
-        stored = lives.first & known[lives.group]
-        begun = start.take(np.where(stored, lives.group, len(data)))
-        prefixes = [self._state.entries + self._touched[g] for g in lives.group.tolist()]
-        begun = folding.open(EntryRanges(self._state.below, prefixes, stored), begun)
-        added = Rows(args, np.repeat(flow.time, 2), self._arrivals(lives.sign), lives.sign, self._idents(flow))
-        running, ended = folding.fold(begun, lives.segments, added)
-        self._ended = lives, ended, known
-        return self._sent(flow, lives.segments, running)
+        times = np.repeat(flow.time, 2)
+        return self._sent(flow, *self._fold(np.repeat(group, 2), steps, args, times, None, self._idents(flow)))
 
     def commit(self) -> None:
         """Writes the changed groups, and removes those that have lost their last row."""
@@ -95,7 +85,7 @@ class TableGroupColumns:
             return
         lives, ended, known = self._ended
         state, names = self._state, [self._touched[g] for g in lives.group.tolist()]
-        there = lives.last & (ended.rows > 0)
+        there = lives.last & ((ended.rows > 0) | self._unseen[lives.group])
         puts, deletes = self._folding.writes(there)
         kept = np.flatnonzero(there)
         rows = self._folding.store(ended.take(kept))
@@ -110,6 +100,36 @@ class TableGroupColumns:
             prefixes = [state.entries + names[life] for life in over.tolist()]
             ranges = [(prefix, prefix_end(prefix) or b"") for prefix in prefixes]
         state.write(puts, deletes, ranges)
+
+    def _open(self, flow: Flow) -> Int64s:
+        """Reads the groups of changes; returns which of these each change belongs to."""
+        keys = flow.space.keys
+        touched, group = numbered(flow.key, len(keys))
+        self._numbers, self._touched = touched, [keys[number] for number in touched.tolist()]
+        data = self._state.get_many(self._touched)
+        self._known = np.array([row is not None for row in data], dtype=np.bool_)
+        self._unseen = np.zeros(len(data), dtype=np.bool_)
+        self._start = self._folding.load([*data, None])  # the last one is the empty group
+        return group
+
+    def _fold(
+        self, group: Int64s, steps: Int64s, args: tuple[pa.Array, ...], times: Int64s, arrivals: Int64s | None,
+        idents: npt.NDArray[np.object_],
+    ) -> tuple[Segments, Groups]:  # fmt: skip
+        """The groups' states at alternating old and new events, and where each event stands among them.
+
+        `arrivals`: those of the new rows; None: in the order of the events.
+        """
+        folding, start = self._folding, self._start
+        lives = _Lives.of(group, steps, start.rows[:-1])
+        stored = lives.first & self._known[lives.group]
+        begun = start.take(np.where(stored, lives.group, len(self._touched)))
+        prefixes = [self._state.entries + self._touched[g] for g in lives.group.tolist()]
+        begun = folding.open(EntryRanges(self._state.below, prefixes, stored), begun)
+        arrivals = self._arrivals(lives.sign) if arrivals is None else arrivals
+        running, ended = folding.fold(begun, lives.segments, Rows(args, times, arrivals, lives.sign, idents))
+        self._ended = lives, ended, self._known
+        return lives.segments, running
 
     def _events(self, flow: Flow) -> tuple[tuple[pa.Array, ...], Int64s]:
         """The calls' arguments for the two events of each change, and what they do to the number of rows."""

@@ -20,10 +20,10 @@ _OLD, _NEW = "old#", "new#"
 """The prefixes of the column names of the row to take back, and of the row to add."""
 
 
-def travelling(table: Schema, changes: Schema) -> tuple[tuple[bool, int], ...]:
-    """For each value column of the changes after the two flags: is it of the new row, and its place in the table."""
+def travelling(table: Schema, changes: GroupChanges) -> tuple[tuple[bool, int], ...]:
+    """For each column of the old row, then of the new one: is it of the new row, and its place in the table."""
     places = {c.name: i for i, c in enumerate(table.key + table.value)}
-    return tuple((c.name.startswith(_NEW), places[c.name[len(_NEW) :]]) for c in changes.value[2:])
+    return tuple((is_new, places[name]) for is_new in (False, True) for name in changes.columns)
 
 
 class Travelled:
