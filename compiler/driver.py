@@ -11,6 +11,7 @@ from collections import ChainMap
 from collections.abc import Mapping
 
 from vsc.compiler import syntax
+from vsc.compiler.allowances import allowed
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Diagnostic, Finding, TopologyError, locate
 from vsc.compiler.includes import Includes
@@ -104,7 +105,7 @@ def survey_topology(text: str, path: str = "topology.vdsl", variables: Mapping[s
     """The facts of a topology that may be half written, for editors; see `compile_topology`."""
     source, file, topology, before = _resolved(SourceFile(path, text), variables)
     found, of_passes = survey(source, topology)
-    return Surveyed(source, file, found, _unique((*before, *of_passes)))
+    return Surveyed(source, file, found, _unique(allowed((*before, *of_passes), source)))
 
 
 def _check(
@@ -112,7 +113,8 @@ def _check(
 ) -> tuple[SourceFile, CheckedTopology | None, tuple[Finding, ...]]:
     """The topology with the files that it includes, checked (None if there is an error), and all findings."""
     source, _, topology, before = _resolved(given, variables)
-    return source, *check(source, topology, before)
+    checked, findings = check(source, topology, before)
+    return source, checked, allowed(findings, source)
 
 
 def _resolved(

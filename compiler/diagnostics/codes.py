@@ -194,6 +194,7 @@ _RUN_TIME = {
 }
 
 _WARNINGS = {
+    "VSC029": "an `allow` that allows nothing",
     "VSC123": "a node that reaches no sink",
     "VSC311": "versions that are results, not history",
     "VSC312": "a versioned store after a join with an unversioned table",

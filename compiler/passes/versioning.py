@@ -200,7 +200,10 @@ def _doubtful(
         return
     clause = stores.clauses.get(name)
     versioned = clause is not None and clause.versioned and not clause.complete
-    if clause is not None and versioned and (made := results_of(topology, name, kinds, stores)) is not None:
+    if clause is None or not versioned:
+        return
+    mixed, made = _mixed_join(topology, name, kinds, stores, statuses), results_of(topology, name, kinds, stores)
+    if made is not None and (mixed is None or mixed == name):
         node, what = made
         yield Finding(
             "VSC311", clause.span,
@@ -208,11 +211,11 @@ def _doubtful(
             () if node == name else (Label(topology.nodes[node].name.span, f"`{node}` is {what}"),),
             "materialize it unversioned, if only the newest result is read",
         )  # fmt: skip
-    if clause is not None and versioned and (join := _mixed_join(topology, name, kinds, stores, statuses)) is not None:
-        left, right = topology.inputs(join)
+    if mixed is not None:
+        left, right = topology.inputs(mixed)
         yield Finding(
             "VSC312", clause.span,
-            f"`{join}` joins a versioned and an unversioned table, so the history of `{name}` is not consistent",
+            f"`{mixed}` joins a versioned and an unversioned table, so the history of `{name}` is not consistent",
             tuple(label for read in (left, right) for label in _status_labels(topology, read, stores, statuses)),
             "make both tables of the join versioned, or neither",
         )  # fmt: skip

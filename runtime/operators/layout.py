@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from vsc.plan.nodes import ExplodeChanges, Materialize, Node, Plan, Stage, ToTable
+from vsc.plan.nodes import Node, Plan, Stage
 
 __all__ = [
     "above",
@@ -24,7 +24,6 @@ __all__ = [
     "readers",
     "repeated",
     "scattered",
-    "shows_results",
     "stage_of_store",
     "store_prefix",
 ]
@@ -116,26 +115,6 @@ def above(plan: Plan, stage: Stage, name: str) -> frozenset[str]:
 def repeated(stage: Stage) -> frozenset[str]:
     """The nodes of `stage` that another stage emits: it has the same rows of them, and loses the same."""
     return frozenset(stage.nodes) - frozenset(stage.emits) if stage.id else frozenset()
-
-
-def shows_results(plan: Plan, name: str) -> bool:
-    """Whether the rows of table `name` are results of a join of tables, an aggregate or an `explode`, or computed from
-    such row by row: of a versioned one, each is its key's newest when it comes (D33).
-
-    Not those of a foreign-key join by the clock of records: what Kafka Streams makes of them is recorded.
-    """
-    node = plan.node(name)
-    if isinstance(node.operation, ToTable) and plan.clock == "records":
-        return isinstance(plan.node(node.inputs[0]).operation, ExplodeChanges)
-    while not node.operation.results or node.complete:
-        if node.complete:  # these have times of their own
-            return False
-        if not (node.operation.row_by_row or isinstance(node.operation, Materialize | ToTable)):
-            return False
-        node = plan.node(node.inputs[0])
-        if node.kind == "stream" and not node.operation.results:  # such as the answers of a foreign-key join
-            return False
-    return True
 
 
 def stage_of_store(plan: Plan, name: str) -> Stage | None:

@@ -13,13 +13,14 @@ from typing import Any, Literal
 import numpy as np
 
 from vsc.plan.nodes import Node, Plan, Stage, StreamTableJoin
+from vsc.plan.results import shows_results
 from vsc.runtime.operators.clock import InputClock, StageClocks
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes, processing, turns
 from vsc.runtime.operators.dead_letters import Letters, Losses, Lost, letters_of
 from vsc.runtime.operators.late_versions import count_late
-from vsc.runtime.operators.layout import hands_out, repeated, shows_results
+from vsc.runtime.operators.layout import hands_out, repeated
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.site import Site

@@ -120,6 +120,19 @@ def test_warnings_fail_only_when_they_are_denied(tmp_path: Path, capsys: pytest.
     assert "warning[VSC123]" in capsys.readouterr().err
 
 
+def test_warnings_are_allowed_and_errors_are_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _file(tmp_path, "warning.vdsl", WARNING)
+    assert main(["check", path, "--deny-warnings", "--allow", "VSC313,VSC123"]) == 0
+    assert main(["compile", path, "--allow", "VSC123", "-o", str(tmp_path / "plan.json")]) == 0
+    assert "VSC123" not in capsys.readouterr().err
+    assert main(["compile", path, "--allow", "VSC313", "-o", str(tmp_path / "plan.json")]) == 0
+    assert "warning[VSC123]" in capsys.readouterr().err
+    assert main(["check", path, "--allow", "VSC103"]) == 2
+    assert capsys.readouterr().err == (
+        "error: --allow VSC103: VSC103 is an error, which cannot be allowed\n = help: correct what it tells of\n"
+    )
+
+
 def test_variables_come_from_the_command_line_before_the_environment(
     good: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

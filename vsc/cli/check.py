@@ -9,7 +9,17 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, print_payload, read_texts, topologies, variables, warn_unknown, with_included
+from vsc.cli.common import (
+    add_allow,
+    add_variables,
+    allowed_codes,
+    print_payload,
+    read_texts,
+    topologies,
+    variables,
+    warn_unknown,
+    with_included,
+)
 from vsc.cli.problems import tell, use_color
 from vsc.cli.watch import add_watch, watched
 
@@ -35,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="text goes to standard error, the others to standard output (default: text)",
     )
     parser.add_argument("--deny-warnings", action="store_true", help="exit with 1 if there is a warning")
+    add_allow(parser)
     add_watch(parser)
     add_variables(parser)
 
@@ -47,9 +58,10 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _once(args: argparse.Namespace) -> int:
-    given = variables(args)
+    given, silent = variables(args), allowed_codes(args)
     texts, unread = read_texts(topologies(args.paths))
-    diagnostics, sources = _check(texts, given)
+    found, sources = _check(texts, given)
+    diagnostics = [one for one in found if one.code not in silent]
     for error in unread:
         tell(error)
     unknown = not unread and warn_unknown(given, (source.text for source in sources.values()))

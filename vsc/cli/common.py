@@ -18,8 +18,10 @@ from vsc.plan.parts import MODULE
 
 __all__ = [
     "STDIN",
+    "add_allow",
     "add_functions",
     "add_variables",
+    "allowed_codes",
     "allowed_modules",
     "print_payload",
     "read_stdin",
@@ -58,6 +60,29 @@ def variables(args: argparse.Namespace) -> Mapping[str, str]:
             raise UsageError(f"--var takes NAME=VALUE: `{name}` is not a name of letters, digits and `_`", _EXAMPLE)
         found[name] = value
     return found
+
+
+def add_allow(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--allow``."""
+    parser.add_argument(
+        "--allow",
+        metavar="CODES",
+        action="append",
+        default=[],
+        help="warnings that are not shown and not denied, such as VSC313, separated by commas; can be repeated",
+    )
+
+
+def allowed_codes(args: argparse.Namespace) -> frozenset[str]:
+    """The codes that ``--allow`` gives. Raises `UsageError` for one that is no warning."""
+    found = [code.strip() for given in args.allow for code in given.split(",")]
+    if found:
+        from vsc.compiler.allowances import cannot_allow
+
+        for code in found:
+            if (wrong := cannot_allow(code)) is not None:
+                raise UsageError(f"--allow {code}: {wrong[0]}", wrong[1])
+    return frozenset(found)
 
 
 def add_functions(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,16 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, print_payload, read_text, variables, warn_unknown, write_file
+from vsc.cli.common import (
+    add_allow,
+    add_variables,
+    allowed_codes,
+    print_payload,
+    read_text,
+    variables,
+    warn_unknown,
+    write_file,
+)
 from vsc.cli.errors import UsageError
 from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
 from vsc.cli.problems import tell_findings
@@ -38,12 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--physical", action="store_true", help="draw the plan as it runs: its stages, repartitions and added nodes"
     )
     add_variables(parser)
+    add_allow(parser)
     add_spark(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Compiles the file. Returns 1 if it has errors or Spark refuses it, else 0."""
-    given, options = variables(args), SparkOptions.of(args)
+    given, silent, options = variables(args), allowed_codes(args), SparkOptions.of(args)
     if args.emit != "spark" and options.are_given:
         raise UsageError("--master, --conf and --packages are for --emit spark", "leave them out")
     if args.physical and args.emit not in _PICTURES:
@@ -54,8 +64,8 @@ def execute(args: argparse.Namespace) -> int:
 
     result = compile_source(text, args.file, given)
     warn_unknown(given, [result.source.text])
-    if result.diagnostics:
-        tell_findings(result.diagnostics, result.source)
+    if found := [one for one in result.diagnostics if one.code not in silent]:
+        tell_findings(found, result.source)
     if result.plan is None:
         return 1
     if args.emit == "spark":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from vsc.cli.common import read_text, unknown_variables
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["plan_of"]
 
 
-def plan_of(file: str, given: Mapping[str, str], messages: Messages, warns: bool) -> Plan:
-    """The plan in `file`, compiled if it is a topology. With `warns`, the compiler's warnings go to `messages`.
+def plan_of(file: str, given: Mapping[str, str], messages: Messages, warns: bool, silent: Collection[str] = ()) -> Plan:
+    """The plan in `file`, compiled if it is a topology. With `warns`, the compiler's warnings go to `messages`, but for
+    those whose codes are `silent`.
 
     Raises `Refused`.
     """
@@ -37,10 +38,11 @@ def plan_of(file: str, given: Mapping[str, str], messages: Messages, warns: bool
 
     result = compile_source(text, file, given)
     _warn_unknown(given, result.source.text, messages, warns)
-    shown = render_text(result.diagnostics, result.source.files(), messages.color)
+    found = [one for one in result.diagnostics if one.code not in silent]
+    shown = render_text(found, result.source.files(), messages.color)
     if result.plan is None:
         raise Refused(shown.rstrip("\n"), 1)
-    if result.diagnostics and warns:
+    if found and warns:
         messages.say("warning", shown.rstrip("\n"))
     return result.plan
 

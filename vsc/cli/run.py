@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_functions, add_variables, allowed_modules, variables
+from vsc.cli.common import add_allow, add_functions, add_variables, allowed_codes, allowed_modules, variables
 from vsc.cli.errors import Refused
 from vsc.cli.messages import JsonMessages, Messages, Warnings
 from vsc.cli.on_spark import SparkOptions, check_java, need_packages, refusal
@@ -61,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with a duration as trigger: how long the other sources wait for one that has nothing new (default: 0)",
     )
     add_variables(parser)
+    add_allow(parser)
     add_functions(parser)
     parser.add_argument(
         "--drain",
@@ -149,7 +150,8 @@ def _executed(args: argparse.Namespace, messages: Messages) -> int:
         check_options(args, options.master)
         if args.print_submit is not None:
             check_printable(args, options)
-        plan = plan_of(args.file, given, messages, warns=args.progress not in ("json", "none"))
+        warns = args.progress not in ("json", "none")
+        plan = plan_of(args.file, given, messages, warns, allowed_codes(args))
         if args.print_submit is not None:
             check_variables(plan, given)
         need_packages("vsc run")

@@ -6,15 +6,17 @@ import argparse
 import os
 import random
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsc.cli.common import (
+    add_allow,
     add_functions,
     add_variables,
+    allowed_codes,
     allowed_modules,
     print_payload,
     read_texts,
@@ -54,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_watch(parser)
     add_functions(parser)
     add_variables(parser)
+    add_allow(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -66,13 +69,13 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _once(args: argparse.Namespace) -> int:
-    given, allowed = variables(args), allowed_modules(args)
+    given, allowed, silent = variables(args), allowed_modules(args), allowed_codes(args)
     texts, unread = read_texts(_files(args.paths))
     for error in unread:
         tell(error)
     from vsc.scenario import play, report
 
-    files, status = _load(texts, given, allowed)
+    files, status = _load(texts, given, allowed, silent)
     if status or unread:
         return 2 if unread else status
     paths = {scenario.topology for file in files for scenario in file.scenarios}
@@ -119,7 +122,7 @@ def _accept(
     try:
         written = {path: accepted(texts[path], outcomes[path], given) for path, found in wrong.items() if found}
     except ScenarioError as error:
-        _tell(error, shown=False)
+        _tell(error, shown=False, silent=())
         return files
     for path, text in written.items():
         write_file(path, text)
@@ -186,9 +189,10 @@ def _inside(folder: str) -> Iterator[str]:
 
 
 def _load(
-    texts: Mapping[str, str], given: Mapping[str, str], allowed: tuple[str, ...]
+    texts: Mapping[str, str], given: Mapping[str, str], allowed: tuple[str, ...], silent: Collection[str]
 ) -> tuple[list[ScenarioFile], int]:
-    """The files, and the exit status. If a file cannot be used, all problems are reported and nothing is run."""
+    """The files, and the exit status. If a file cannot be used, all problems are reported, but for warnings that are
+    `silent`, and nothing is run."""
     from vsc.scenario import RefusedTopology, ScenarioError, load
 
     files, status = [], 0
@@ -198,7 +202,7 @@ def _load(
             files.append(load(path, text, given, allowed))
         except ScenarioError as error:
             refused = error.topology if isinstance(error, RefusedTopology) else None
-            _tell(error, shown=refused in told)
+            _tell(error, refused in told, silent)
             if refused is not None:
                 told.add(refused)
             status = max(status, 2 if refused is None else 1)
@@ -212,9 +216,9 @@ def _whole(path: Path, given: Mapping[str, str]) -> str:
     return check_source(path.read_text(encoding="utf-8"), str(path), given)[0].text
 
 
-def _tell(error: ScenarioError, shown: bool) -> None:
+def _tell(error: ScenarioError, shown: bool, silent: Collection[str]) -> None:
     from vsc.scenario import RefusedTopology
 
     if isinstance(error, RefusedTopology) and error.error.source is not None and not shown:
-        tell_findings(error.error.diagnostics, error.error.source)
+        tell_findings([one for one in error.error.diagnostics if one.code not in silent], error.error.source)
     tell(Problem(f"{error.path}:{error.line}:{error.column}: {error.message}", error.help))

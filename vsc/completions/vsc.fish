@@ -51,7 +51,7 @@ function _shtab_vsc_using
 end
 
 set -g _shtab_vsc_commands inspect check fmt compile run pack diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' 'store purge' init completion lsp doctor
-set -g _shtab_vsc_opts_with_value --accept --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --functions --jars --key --keytab --kind --limit --lineage --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --print-submit --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
+set -g _shtab_vsc_opts_with_value --accept --allow --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --functions --jars --key --keytab --kind --limit --lineage --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --print-submit --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
 
 complete -c vsc -e
 complete -c vsc -f
@@ -72,6 +72,7 @@ complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a check 
 complete -c vsc -n '_shtab_vsc_using check' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using check' -l format -xka "text concise json sarif github" -d 'text goes to standard error, the others to standard output (default: text)'
 complete -c vsc -n '_shtab_vsc_using check' -l deny-warnings -d 'exit with 1 if there is a warning'
+complete -c vsc -n '_shtab_vsc_using check' -l allow -x -d 'warnings that are not shown and not denied, such as VSC313, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using check' -l watch -d 'run again whenever a file changes, until Ctrl-C'
 complete -c vsc -n '_shtab_vsc_using check' -l var -x -d 'a value for ${NAME}; can be repeated'
 complete -c vsc -n '_shtab_vsc_using check; and test $_shtab_vsc_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a topology, a folder with topologies (*.vdsl), or - for standard input'
@@ -86,6 +87,7 @@ complete -c vsc -n '_shtab_vsc_using compile' -s o -l output -xka "(__fish_compl
 complete -c vsc -n '_shtab_vsc_using compile' -l emit -xka "plan topology graph mermaid dot svg lineage spark" -d 'plan (default): JSON for vsc run; topology: nodes, keys, types and versioned status, to read; graph: the same as JSON; lineage: OpenLineage'"'"'s event of the job; spark: Spark'"'"'s own plan (starts Spark); the others are pictures'
 complete -c vsc -n '_shtab_vsc_using compile' -l physical -d 'draw the plan as it runs: its stages, repartitions and added nodes'
 complete -c vsc -n '_shtab_vsc_using compile' -l var -x -d 'a value for ${NAME}; can be repeated'
+complete -c vsc -n '_shtab_vsc_using compile' -l allow -x -d 'warnings that are not shown and not denied, such as VSC313, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using compile' -l master -x -d 'as for spark-submit (default: local[*])'
 complete -c vsc -n '_shtab_vsc_using compile' -l conf -x -d 'a setting of Spark; can be repeated'
 complete -c vsc -n '_shtab_vsc_using compile' -l packages -x -d 'Maven coordinates of packages that Spark fetches, separated by commas, in place of those in a file; vsc adds those of the topology'"'"'s connectors'
@@ -97,6 +99,7 @@ complete -c vsc -n '_shtab_vsc_using run' -l partitions -x -d 'partitions of the
 complete -c vsc -n '_shtab_vsc_using run' -l trigger -x -d 'available-now: all available input, then stop (default); once: the same in one batch; or a duration such as '"'"'10 seconds'"'"': a batch at that interval until it is stopped'
 complete -c vsc -n '_shtab_vsc_using run' -l max-idle -x -d 'with a duration as trigger: how long the other sources wait for one that has nothing new (default: 0)'
 complete -c vsc -n '_shtab_vsc_using run' -l var -x -d 'a value for ${NAME}; can be repeated'
+complete -c vsc -n '_shtab_vsc_using run' -l allow -x -d 'warnings that are not shown and not denied, such as VSC313, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using run' -l functions -x -d 'modules from which the topology may call functions, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using run' -l drain -d 'at the end, emit everything still held: for a grace, in windows, in suppress'
 complete -c vsc -n '_shtab_vsc_using run' -l back-to -x -d 'first go back to the state after that epoch, and forget what came later'
@@ -195,6 +198,7 @@ complete -c vsc -n '_shtab_vsc_using test' -l seed -x -d 'of --disorder: the ord
 complete -c vsc -n '_shtab_vsc_using test' -l watch -d 'run again whenever a file changes, until Ctrl-C'
 complete -c vsc -n '_shtab_vsc_using test' -l functions -x -d 'modules from which the topology may call functions, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using test' -l var -x -d 'a value for ${NAME}; can be repeated'
+complete -c vsc -n '_shtab_vsc_using test' -l allow -x -d 'warnings that are not shown and not denied, such as VSC313, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using test; and test $_shtab_vsc_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a scenario file (*.scenario.yaml), or a folder to look for them in'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a store -d 'Look into the state of a checkpoint.'
 complete -c vsc -n '_shtab_vsc_using store' -s h -l help -d 'show this help message and exit'

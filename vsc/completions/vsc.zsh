@@ -52,6 +52,7 @@ _shtab_vsc_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--format[text goes to standard error, the others to standard output (default\: text)]:format:(text concise json sarif github)"
   "--deny-warnings[exit with 1 if there is a warning]"
+  "*--allow[warnings that are not shown and not denied, such as VSC313, separated by commas\; can be repeated]:CODES:"
   "--watch[run again whenever a file changes, until Ctrl-C]"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "(*):a topology, a folder with topologies (\*.vdsl), or - for standard input:_files"
@@ -66,6 +67,7 @@ _shtab_vsc_compile_options=(
   "--emit[plan (default)\: JSON for vsc run\; topology\: nodes, keys, types and versioned status, to read\; graph\: the same as JSON\; lineage\: OpenLineage\'s event of the job\; spark\: Spark\'s own plan (starts Spark)\; the others are pictures]:emit:(plan topology graph mermaid dot svg lineage spark)"
   "--physical[draw the plan as it runs\: its stages, repartitions and added nodes]"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
+  "*--allow[warnings that are not shown and not denied, such as VSC313, separated by commas\; can be repeated]:CODES:"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
   "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas, in place of those in a file\; vsc adds those of the topology\'s connectors]:LIST:"
@@ -197,6 +199,7 @@ _shtab_vsc_run_options=(
   "--trigger[available-now\: all available input, then stop (default)\; once\: the same in one batch\; or a duration such as \'10 seconds\'\: a batch at that interval until it is stopped]:WHEN:"
   "--max-idle[with a duration as trigger\: how long the other sources wait for one that has nothing new (default\: 0)]:D:"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
+  "*--allow[warnings that are not shown and not denied, such as VSC313, separated by commas\; can be repeated]:CODES:"
   "*--functions[modules from which the topology may call functions, separated by commas\; can be repeated]:MODULES:"
   "--drain[at the end, emit everything still held\: for a grace, in windows, in suppress]"
   "--back-to[first go back to the state after that epoch, and forget what came later]:EPOCH:"
@@ -461,6 +464,7 @@ _shtab_vsc_test_options=(
   "--watch[run again whenever a file changes, until Ctrl-C]"
   "*--functions[modules from which the topology may call functions, separated by commas\; can be repeated]:MODULES:"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
+  "*--allow[warnings that are not shown and not denied, such as VSC313, separated by commas\; can be repeated]:CODES:"
   "(*):a scenario file (\*.scenario.yaml), or a folder to look for them in:_files"
 )
 

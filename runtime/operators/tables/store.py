@@ -137,7 +137,7 @@ def open_columns(
     """The store of `node`, which must have one; `space` holds the batch's keys of its types.
 
     `horizon`: the lowest clock by which it is still asked, with the clock of the input; None: its own stream time.
-    `results`: its rows are results (`layout.shows_results`).
+    `results`: its rows are results (`vsc.plan.results`).
     """
     store = node.store
     assert store is not None

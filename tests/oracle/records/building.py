@@ -10,7 +10,7 @@ from tests.oracle.records.expressions import Row
 from tests.oracle.records.suppress import Held, Size
 from tests.oracle.records.tables import Content, TableStore, open_table
 from vsc.plan.nodes import Filter, Map, Node, Plan, Schema, Stage, Suppress
-from vsc.runtime.operators.layout import shows_results
+from vsc.plan.results import shows_results
 
 __all__ = ["Built", "Consumer", "Parts", "Waiting", "ports"]
 
