@@ -45,8 +45,6 @@ def _dropped(operation: syntax.Operation, shape: Shape, read: Sequence[Seen]) ->
             yield from _keys(items, [part.span for part in on], read)
         case syntax.Aggregate(group=group):
             yield from _keys(shape.group, [part.span for part in group], read)
-        case syntax.Rekey(keys=keys) if isinstance(shape.operation, Rekey):
-            yield from _keys(shape.operation.items, [part.span for part in keys], read)
         case syntax.Distinct(by=by) if shape.rekeyed is not None:
             yield from _keys(shape.rekeyed[1], [part.span for part in by], read)
         case _:
@@ -76,6 +74,8 @@ def _nulls(operation: syntax.Operation, shape: Shape, read: Sequence[Nulls]) -> 
             return {name: join for name, join in read[0].items() if name not in asked}
         case _, Map(items):
             return _of_items(items, seen)
+        case _, Rekey(items):
+            return {**read[0], **_of_items(items, seen)}
         case syntax.Join(mode=mode), _:
 
             def missing(name: str) -> syntax.Join:

@@ -1,6 +1,6 @@
 """`rekey`: a stream under another key. Its records leave the stage.
 
-Records without value are dropped and counted; so are those with a null in the new key, if the key is needed.
+Records without value are dropped and counted; so are those with a null in the new key, if that is needed at once.
 """
 
 from __future__ import annotations

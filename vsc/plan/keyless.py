@@ -1,7 +1,8 @@
 """Which records of a plan's streams may have no key (D26).
 
-A left join of a stream with a table keeps a record whose key has a null. Its key columns stay as they are, but the
-record has no key from there on: an operation that needs one drops it (`Facts.needs_key`).
+A `rekey`, and a left join of a stream with a table, keep a record whose key has a null. Its key columns stay as they
+are, but the record has no key from there on: an operation that needs one drops it (`Facts.needs_key`). A sink that
+replaces rows by key needs one, too: the `rekey` in front of it drops such records.
 """
 
 from __future__ import annotations
@@ -9,15 +10,41 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
-from vsc.plan.nodes import Node, Plan
-from vsc.plan.operations import Distinct, Rekey
+from vsc.plan.nodes import Node, Plan, Sink
+from vsc.plan.operations import Distinct, Explode, Filter, Map, Merge, Rekey
 
 __all__ = ["keeps_keyless", "never_null", "nullable_keys"]
 
 
+_KEEPING_KEYS = (Filter, Map, Explode, Merge, Distinct)
+"""The operations of streams that let a record have the key that it has."""
+
+
 def keeps_keyless(plan: Plan, rekey: Node) -> bool:
-    """Whether a `Rekey` keeps a record with a null in its new key: it stands before a join that needs no key."""
-    return rekey.part_of is not None and not plan.node(rekey.part_of).operation.needs_key
+    """Whether a `Rekey` keeps a record with a null in its new key.
+
+    It does unless it is part of a join that needs a key, or in front of a sink that replaces rows by key.
+    """
+    if rekey.part_of is not None:
+        return not plan.node(rekey.part_of).operation.needs_key
+    return rekey.name not in _in_front_of_upserts(plan)
+
+
+def _in_front_of_upserts(plan: Plan) -> set[str]:
+    """The nodes whose records reach a sink that replaces rows by key under the key that they have there."""
+    found: set[str] = set()
+    waiting = [sink.node for sink in plan.sinks if _upserts(sink)]
+    while waiting:
+        node = plan.node(waiting.pop())
+        if node.kind == "stream" and node.name not in found:
+            found.add(node.name)
+            if isinstance(node.operation, _KEEPING_KEYS):
+                waiting += node.taken
+    return found
+
+
+def _upserts(sink: Sink) -> bool:
+    return dict(sink.connector.options).get("mode", "append") != "append"
 
 
 def nullable_keys(plan: Plan) -> Mapping[str, frozenset[str]]:

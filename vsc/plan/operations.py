@@ -114,7 +114,7 @@ class Rekey(Facts):
     value columns.
 
     The lowering also adds one before a join with ``on``, called ``JOIN#rekey``. A record with a null in its new key is
-    dropped, unless that join needs no key (`vsc.plan.keyless`).
+    dropped if that join needs a key (`vsc.plan.keyless`).
     """
 
     by_key = False

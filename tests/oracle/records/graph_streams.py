@@ -68,7 +68,7 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             key = expressions.items(node.owner, items, [before])
             kept = kept_columns(before, node.schema)
             reader = parts.nodes[node.owner].operation
-            keyless = isinstance(reader, StreamTableJoin) and reader.left
+            keyless = node.part_of is None or (isinstance(reader, StreamTableJoin) and reader.left)
             return rekey.Rekey(node.owner, key, kept, keyless, parts.context, forward).process
         case StreamTableJoin() as join:
             return _stream_table_join(parts, node, join, forward)

@@ -109,7 +109,7 @@ def test_with_grace_it_goes_out_at_once_and_moves_no_clock() -> None:
         ("stream x = join priced with products select id;", False),
         ("stream x = join priced with products grace 1 ms select id;", False),
         ("stream x = join priced with products on sku select id;", False),
-        ("stream x = rekey priced by sku as k;", False),
+        ("stream x = rekey priced by sku as k;", True),
         ("table x = to_table priced;", False),
         ("table x = aggregate priced group by sku select count(*) as n;", False),
         ("table x = aggregate priced group by sku as other select count(*) as n;", False),
@@ -162,5 +162,38 @@ def test_the_plan_says_which_key_columns_may_be_null() -> None:
     )  # fmt: skip
     nullable = nullable_keys(compile_topology(text, path="t.vdsl"))
     assert {name: set(columns) for name, columns in nullable.items() if columns and "#" not in name} == {
-        "a": {"k"}, "b": {"k"}, "c": {"k"}, "d": {"k"}, "f": {"k"}, "j": {"area"}, "p": {"q"},
+        "a": {"k"}, "b": {"k"}, "c": {"k"}, "d": {"k"}, "f": {"k"}, "j": {"area"}, "l": {"area"}, "p": {"q"},
     }  # fmt: skip
+
+
+KEYED = "stream keyed = rekey orders by upper(sku) as sku;"
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_a_rekey_keeps_it_and_what_needs_the_key_counts_it(partitions: int) -> None:
+    text = SOURCES + KEYED + (
+        "stream few = filter keyed where id > 1;"
+        "table newest = to_table keyed;"
+        "table counted = aggregate keyed group by sku select count(*) as n;"
+        "stream found = join keyed with products select id, name;"
+    )  # fmt: skip
+    with TopologyTestDriver(text, partitions=partitions) as driver:
+        for number, sku in enumerate(("a", None, "b"), 1):
+            order(driver, number, number, sku)
+        assert [(key["sku"], value["id"]) for key, value, _ in given(driver, "few") if value] == [(None, 2), ("B", 3)]
+        assert [key["sku"] for key, _, _ in given(driver, "counted")] == ["A", "B"]
+        dropped = driver.metrics()["dropped_records"]
+    assert {node: reasons["null_join_key"] for node, reasons in dropped.items()} == {
+        "newest": 1, "counted": 1, "found": 1
+    }  # fmt: skip
+
+
+def test_a_rekey_in_front_of_an_upsert_drops_it() -> None:
+    text = (
+        SOURCES + KEYED + "stream some = filter keyed where id > 0; sink some to delta (path = '-', mode = 'upsert');"
+    )
+    with TopologyTestDriver(text) as driver:
+        for number, sku in enumerate(("a", None), 1):
+            order(driver, number, number, sku)
+        assert [key["sku"] for key, _, _ in given(driver, "some")] == ["A"]
+        assert driver.metrics()["dropped_records"] == {"keyed": {"null_join_key": 1}}
