@@ -7,7 +7,8 @@
 A family is a file of rows, ``rows/FAMILY.txt``. The first row that holds explains the mistake; a row whose text is
 ``-`` ends its family, or only repairs. Its first lines say where; several of them share one text. Each begins with what
 the row is for: an operation, ``operation`` (any), ``node`` (a source or an operation), ``sink``, ``topology``, ``let``,
-``function``, ``include``, ``first`` (the first word of a statement), or ``*``. Then come tests, which all must hold:
+``function``, ``include``, ``first`` (the first word of a statement), or ``*``. What several rows begin with stands once
+above them, in ``[...]``, up to an empty line; ``.`` is then a row with nothing more. Tests follow, which all must hold:
 
 * ``@a|b``: the word at the place; ``<a`` the one before it, ``<<a`` the one before that; ``>a``, ``>>a`` behind it.
   ``:type`` in place of a word is a class of words (`row_words`).
@@ -102,17 +103,22 @@ def rows(family: str) -> tuple[Row, ...]:
 
 
 def _read(text: str) -> Iterator[Row]:
-    """Rows: lines that say where, then what is said and what to write, indented. A line of two dashes is a comment."""
     places: list[tuple[int, str]] = []
     said: list[str] = []
-    for number, line in enumerate([*text.split("\n"), "."], 1):
-        if line[:1].strip() and line[:2] != "--":
-            if said:
-                yield from (_row(at, place, *said) for at, place in places)
-                places, said = [], []
-            places.append((number, line))
-        elif line.strip() and line[:2] != "--":
-            said.append(line.strip())
+    shared = ""
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        written = line.strip()
+        if said and line[:2] != "  ":
+            yield from (_row(at, place, *said) for at, place in places)
+            places, said = [], []
+        if line.startswith("["):
+            shared = written[1:-1] + " "
+        elif not written:
+            shared = ""
+        elif line[:2] == "  ":
+            said.append(written)
+        elif line[:2] != "--":
+            places.append((number, shared + ("" if written == "." else written)))
 
 
 def _row(number: int, place: str, message: str, help: str = "") -> Row:
