@@ -45,6 +45,7 @@ _UUID_HELP = (
     "declare it string, for its text; where Spark reads the file (on other file systems, and with options of Spark's), "
     "binary, for its 16 bytes"
 )
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]|%[89A-Fa-f]")
 _MOST = 12
 
 
@@ -94,10 +95,11 @@ def unreadable(where: str, reason: str) -> SourceError:
 
 def gone(where: str) -> SourceError:
     """A file that was deleted before it was read."""
+    locale = "; if it is there, start the executors' JVMs in a UTF-8 locale: --conf spark.executorEnv.LC_ALL=C.UTF-8"
     return SourceError(
         f"{where} is not there any more",
         "put it back, then run again; if it is a file of a lake table (VACUUM, expiry of snapshots), start with a new "
-        "checkpoint",
+        f"checkpoint{locale if _BEYOND_ASCII.search(where) else ''}",
     )
 
 

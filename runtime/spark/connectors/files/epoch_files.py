@@ -225,6 +225,7 @@ class EpochFiles:
             sizes = self._sizes(aside)
             parts = [(name, sizes[name]) for name in sorted(sizes, key=_by_numbers) if not is_hidden(name)]
             self._check_there(epoch, written, [name for name, _ in parts])
+            self._check_names([name for name, _ in parts])
             files = tuple((name, self._name(epoch, i, name), size) for i, (name, size) in enumerate(parts))
             self._folder.write(self._list(epoch), _Listed(rows(), folder, files).dump())
             self._lists.add(epoch)
@@ -241,6 +242,18 @@ class EpochFiles:
                 f"{self._place}: {counted(missing, 'file')} that tasks have written for epoch {epoch} "
                 f"{'is' if missing == 1 else 'are'} not in {self._folder.root}, as the driver sees it",
                 "give a path that the driver and all executors share: hdfs://..., s3a://..., or a shared disk",
+            )
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        """SinkError if the name of a folder has lost a letter: Spark escapes a question mark, so a JVM has written it in
+        the place of what its locale does not have. Other values would come into the same folder."""
+        lost = next((name for name in names if "?" in name.rpartition("/")[0]), None)
+        if lost is not None:
+            raise SinkError(
+                f"{self._place}: the locale of Spark's JVMs lacks a letter in the name of the folder "
+                f"{lost.rpartition('/')[0]}",
+                "start them in a UTF-8 locale: LC_ALL=C.UTF-8 in the environment of the driver, and for executors "
+                "--conf spark.executorEnv.LC_ALL=C.UTF-8",
             )
 
     def _publish(self, staged: str, name: str) -> None:

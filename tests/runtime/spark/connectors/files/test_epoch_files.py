@@ -297,3 +297,12 @@ def test_an_epoch_whose_tasks_wrote_to_disks_of_their_own_is_not_published(lost:
         sink(disk).write(4, lambda: Tally(3, 0), make)
     assert disk.visible == {}
     assert sink(disk).is_new(4)
+
+
+def test_a_folder_whose_name_has_lost_a_letter_is_not_published() -> None:
+    """In the locale C a JVM writes `city=Köln` and `city=Kéln` into one folder."""
+    disk = Disk()
+    save = partial(save_in_folders, disk, contents={"city=K?ln/part-00000-u.json": "a"})
+    with pytest.raises(SinkError, match=r"lacks a letter in the name of the folder city=K\?ln"):
+        folders(disk).write(0, partial(Tally, 1, 7), save)
+    assert disk.visible == {}
