@@ -6,7 +6,7 @@ import re
 import signal
 from collections.abc import Callable
 
-from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
 from vsc.runtime.errors import LostProcessError
 
@@ -37,11 +37,15 @@ _ENDS = (
 """How Spark says it, what that means, and what helps."""
 
 
+_SILENT = (Py4JError, OSError, EOFError)
+"""What a call of a JVM raises that does not answer."""
+
+
 def lost_driver(error: BaseException, exit_status: Callable[[], int | None]) -> LostProcessError | None:
     """The error where the driver's JVM answers no more, as it has ended: with that status, negative for a signal. None
     for an `error` that says something else, and if there is no status."""
     seen: BaseException | None = error
-    while seen is not None and not isinstance(seen, Py4JNetworkError | OSError | EOFError):
+    while seen is not None and (isinstance(seen, Py4JJavaError) or not isinstance(seen, _SILENT)):
         seen = seen.__cause__ or seen.__context__
     status = None if seen is None else exit_status()
     if status is None:

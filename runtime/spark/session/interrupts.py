@@ -42,12 +42,15 @@ class Interrupts:
         self._jvm: Popen[bytes] | None = None
         self._foreign = False
         self._before: dict[signal.Signals, Any] = {}
+        self._excepthook = threading.excepthook
 
     def __enter__(self) -> Self:
         self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        logging.getLogger().removeFilter(self._is_news)
+        threading.excepthook = self._excepthook
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -64,8 +67,8 @@ class Interrupts:
         server: Any = spark.sparkContext._accumulatorServer
         shown = server.handle_error
         server.handle_error = lambda *call: None if self._is_over() else shown(*call)
-        hook = threading.excepthook
-        threading.excepthook = lambda call: None if self._is_over() else hook(call)
+        logging.getLogger().addFilter(self._is_news)
+        threading.excepthook = lambda call: None if self._is_over() else self._excepthook(call)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.requested or not self.orderly:
@@ -73,8 +76,12 @@ class Interrupts:
         self.requested = True
 
     def _is_over(self) -> bool:
-        """Whether the JVM has ended."""
-        return self.at_once or (self._jvm is not None and self._jvm.poll() is not None)
+        """Whether the JVM has ended, or just does, where something of it has broken off."""
+        return self.at_once or self.jvm_status() is not None
+
+    def _is_news(self, record: logging.LogRecord) -> bool:
+        """Whether a record of the root logger is not only py4j's about a JVM that has ended."""
+        return "py4j" not in record.pathname or not self._is_over()
 
     def _end(self) -> None:
         if self._foreign:
@@ -86,7 +93,7 @@ class Interrupts:
     def jvm_status(self) -> int | None:
         """The exit status of a JVM of this process's that has ended, by itself or as the system killed it: negative for
         a signal. None while it runs, and if a signal to this process has ended it."""
-        if self.at_once or self._jvm is None:
+        if self.at_once or not isinstance(self._jvm, Popen):
             return None
         try:
             return self._jvm.wait(_ENDING_S)

@@ -15,21 +15,18 @@ package vsc;
 
 import java.io.File;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.LinkOption;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileUtil;
 import org.apache.hadoop.fs.GlobFilter;
 import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
@@ -95,8 +92,8 @@ public class LocalFiles extends LocalFileSystem {
 
 class Listed {
     private final LocalFiles files;
-    private final TreeMap found = new TreeMap(new ByBytes());  // statuses by path
-    private final TreeMap links = new TreeMap(new ByBytes());  // those not looked into yet: their paths
+    private final TreeMap found = new TreeMap(new ByCodePoint());  // statuses by path
+    private final TreeMap links = new TreeMap(new ByCodePoint());  // those not looked into yet: their paths
     private final Set real = new HashSet();  // the real paths of files and folders that have been found
 
     Listed(LocalFiles files) {
@@ -191,8 +188,11 @@ class Names {
     private Names() {
     }
 
-    static String[] in(File folder) {
+    static String[] in(File folder) throws IOException {
         String[] names = folder.list();
+        if (names == null && folder.isDirectory()) {
+            return FileUtil.list(folder);  // which says that it cannot be read
+        }
         return names == null ? new String[0] : names;
     }
 
@@ -236,10 +236,19 @@ class Names {
     }
 }
 
-class ByBytes implements Comparator {  // as Python orders texts: by code points
-    public int compare(Object a, Object b) {
-        return Arrays.compareUnsigned(((String) a).getBytes(StandardCharsets.UTF_8),
-            ((String) b).getBytes(StandardCharsets.UTF_8));
+class ByCodePoint implements Comparator {  // as Python orders texts
+    public int compare(Object one, Object other) {
+        String a = (String) one, b = (String) other;
+        for (int i = 0; i < a.length() && i < b.length(); i++) {
+            if (a.charAt(i) != b.charAt(i)) {
+                return place(a.charAt(i)) - place(b.charAt(i));
+            }
+        }
+        return a.length() - b.length();
+    }
+
+    private static int place(char unit) {  // surrogates are of what comes behind all other units
+        return Character.isSurrogate(unit) ? unit + 0x10000 : unit;
     }
 }
 """.replace("UNREADABLE_NAME", UNREADABLE_NAME)

@@ -245,8 +245,8 @@ class EpochFiles:
             )
 
     def _check_names(self, names: Sequence[str]) -> None:
-        """SinkError if the name of a folder has lost a letter: Spark escapes a question mark, so a JVM has written it in
-        the place of what its locale does not have. Other values would come into the same folder."""
+        """SinkError if the name of a folder has lost a letter: Spark escapes a question mark, so a JVM has written it
+        in the place of what its locale does not have. Other values would come into the same folder."""
         lost = next((name for name in names if "?" in name.rpartition("/")[0]), None)
         if lost is not None:
             raise SinkError(

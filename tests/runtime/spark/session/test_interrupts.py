@@ -6,12 +6,17 @@ import json
 import logging
 import os
 import signal
+import sys
+import threading
 from collections.abc import Iterator
+from subprocess import Popen
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
+from vsc.runtime.spark.query.lost_processes import lost_driver
 from vsc.runtime.spark.query.run import _to_its_end, _Watch
 from vsc.runtime.spark.report.progress import Activity, Phase
 from vsc.runtime.spark.session.interrupts import Interrupts
@@ -94,3 +99,22 @@ def test_a_stop_waits_for_the_commit_of_an_epoch_that_is_written() -> None:
     assert _to_its_end(started, watch, True, interrupts)
     stopping = Activity(Phase.STOPPING, 3)
     assert shown == [stopping, stopping, "batch 3", stopping, "stopped"]
+
+
+def test_what_breaks_off_with_a_jvm_that_was_killed_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    jvm = Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    spark = session(jvm)
+    answer = Py4JError("An error occurred while calling o297.isActive")
+    with Interrupts() as interrupts:
+        interrupts.launched(spark)
+        assert lost_driver(RuntimeError(), interrupts.jvm_status) is None
+        jvm.kill()
+        spark.sparkContext._accumulatorServer.handle_error()
+        raised = SimpleNamespace(exc_type=Py4JError, exc_value=answer, exc_traceback=None, thread=None)
+        threading.excepthook(raised)  # type: ignore[arg-type]
+        found = lost_driver(answer, interrupts.jvm_status)
+    assert threading.excepthook is threading.__excepthook__ or threading.excepthook is interrupts._excepthook
+    assert found is not None
+    assert found.message == "the JVM of Spark's driver ended while it was at work, by signal 9 (SIGKILL)"
+    assert "the same command continues with this epoch" in str(found.help)
+    assert capsys.readouterr() == ("", "")

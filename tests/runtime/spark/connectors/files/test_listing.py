@@ -58,6 +58,14 @@ def test_what_is_only_behind_a_link_is_read_once(spark: Any, tmp_path: Path) -> 
     assert run(spark, tmp_path, f"{tmp_path}/in/*", 100) == sorted(NAMES)
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="the root user may read everything")
+def test_a_folder_that_may_not_be_read_is_not_left_out(spark: Any, tmp_path: Path) -> None:
+    root = folder(tmp_path / "in")
+    (root / "Köln").chmod(0)
+    with pytest.raises(QueryFailedError):
+        run(spark, tmp_path, str(root), 100)
+
+
 @pytest.mark.parametrize("path", ["in", "in/*.json"])
 def test_a_file_whose_name_is_not_utf8_stops_the_run(spark: Any, tmp_path: Path, path: str) -> None:
     root = folder(tmp_path / "in")
