@@ -364,6 +364,15 @@ class Grace:
 
 
 @record
+class Correct:
+    """``correct [by EXPR [as NAME], ...] within DURATION`` of a join."""
+
+    by: tuple[KeyItem, ...]
+    within: Duration
+    span: Span
+
+
+@record
 class MaxAge:
     """``max_age DURATION`` of a join."""
 
@@ -504,8 +513,9 @@ class ToStream(Facts):
 
 @record
 class Join(Facts):
-    """``[left|outer] join A with B [on ...] [within ...] [grace ...] [strictly before] [max_age ...] [drop
-    older_than_retention] select ITEMS [MATERIALIZE]``: every join. A clause without a value is the place where it is.
+    """``[left|outer] join A with B [on ...] [within ...] [grace ...] [correct ...] [strictly before] [max_age ...]
+    [drop older_than_retention] select ITEMS [MATERIALIZE]``: every join. A clause without a value is the place where it
+    is.
     """
 
     word = "join"
@@ -516,6 +526,7 @@ class Join(Facts):
     on: tuple[KeyItem, ...]
     within: Within | None
     grace: Grace | None
+    correct: Correct | None
     strictly_before: Span | None
     max_age: MaxAge | None
     drop_older: Span | None

@@ -77,6 +77,8 @@ class Missed(StrEnum):
     streams: records that it could meet are kept no longer."""
     TOO_OLD = "too_old"
     """The row became valid longer before the record than the join's `max_age`."""
+    NOT_CORRECTED = "not_corrected"
+    """It came when the clock was further past its time than a `correct` keeps records: its result is final."""
     LATE = "late"
     """It came too late to a join of two streams to wait for a partner, and none was there."""
 

@@ -75,7 +75,7 @@ _STRUCTURE = {
     "VSC113": "a name that is used as something else",
     "VSC114": "an unknown field of a struct",
     "VSC115": "an aggregate of a single row",
-    "VSC116": "`event_time` without an event time",
+    "VSC116": "`event_time` or `revision` where there is none",
     "VSC117": "a column that is not in `group by`",
     "VSC118": "an aggregate inside an aggregate",
     "VSC120": "a global table is not allowed here",
@@ -134,6 +134,8 @@ _VERSIONING = {
     "VSC308": "`max_age` of rows whose times are not known",
     "VSC309": "a complete history where there can be none",
     "VSC310": "a complete history of inputs whose own is not",
+    "VSC317": "`correct` on a join that cannot be corrected",
+    "VSC318": "`correct` with a length that does not fit",
     "VSC315": "`expire` on a table whose rows do not expire",
     "VSC316": "an `expire` that cannot be",
 }

@@ -11,6 +11,7 @@ from vsc.compiler.emit.clauses import clauses
 from vsc.compiler.emit.drawing import Arrow, Box, Drawing, lost_by, sink_lines, where
 from vsc.plan import (
     Aggregate,
+    Correct,
     DeadLetters,
     Distinct,
     Explode,
@@ -47,7 +48,7 @@ def logical(plan: Plan) -> Drawing:
     owners = {node.name: node.owner for node in plan.nodes}
     boxes = [_box(ids[name], plan.node(name), found) for name, found in parts.items()]
     arrows = [
-        Arrow(ids[owners[read]], ids[name], "plain" if read in node.taken else "lookup")
+        Arrow(ids[owners[read]], ids[name], "plain" if read in node.driving else "lookup")
         for name, found in parts.items()
         for node in found
         for read in dict.fromkeys(node.inputs)
@@ -92,6 +93,12 @@ def _operation(node: Node, kind: str, parts: Sequence[Node]) -> Iterator[str]:
             yield f"{'left' if left else 'inner'} join ({kind})"
             yield _with(node.inputs[1], _moved(added))
             yield "as of the record's time" if as_of else "as the row is now"
+        case [*_, Correct(left=left, by=by) as join, ToTable()]:
+            yield f"{'left' if left else 'inner'} join ({kind})"
+            yield _with(parts[-2].inputs[1], _moved(added))
+            yield "as of the record's time"
+            yield f"correct by {_texts(by)}"
+            yield from clauses(join)
         case [StreamGlobalJoin(left=left, on=on)]:
             yield f"{'left' if left else 'inner'} join ({kind})"
             yield _with(node.inputs[1], on)

@@ -250,6 +250,8 @@ class _Typer:
         if name in AGGREGATES:
             message = f"`{name}` is an aggregate function, and this expression sees one row at a time"
             raise refuse("VSC115", expr.span, message, "select it in an `aggregate ... group by`")
+        if name == "revision":
+            return self._revision(expr)
         if name not in FUNCTIONS:
             if name == "try_cast":
                 raise refuse("VSC222", expr.span, "`try_cast` needs a type", "write `try_cast(... as TYPE)`")
@@ -344,6 +346,14 @@ class _Typer:
         site = CallSite(name, expr.span, tuple(args), declared=form)
         implied = tuple(site.implied(i, type_) for i, type_ in enumerate(types))
         return Call(function.reference, implied, function.returns.type, function.vectorized)
+
+    def _revision(self, expr: syntax.FunctionCall) -> Expr:
+        if expr.args:
+            raise refuse("VSC222", expr.span, "`revision` takes no argument", "write `revision()`")
+        if self.scope.revision is None:
+            message = "only the items of a join with `correct` have a `revision`"
+            raise refuse("VSC116", expr.span, message, "remove it, or correct the join: `correct by EXPR within D`")
+        return self.scope.revision
 
     def _event_time(self, expr: syntax.FunctionCall) -> Expr:
         if self.scope.no_event_time is not None:

@@ -80,7 +80,8 @@ class Scope:
     `aggregate` types calls of aggregate functions; if it is None, such calls are not allowed. `grouped` has the columns
     of the grouped rows; outside an aggregate call, only those that are grouped by can be used. `doubt` takes the
     warnings about expressions that are valid. `functions` are the user's, by name; `nodes` are all that there
-    are. `joined` is the right input of a join, which its `on` does not see.
+    are. `joined` is the right input of a join, which its `on` does not see. `revision`: what ``revision()`` means; None
+    where results are not corrected.
     """
 
     inputs: tuple[ScopeInput, ...]
@@ -93,6 +94,7 @@ class Scope:
     functions: Functions = field(default_factory=dict)
     nodes: Collection[str] = ()
     joined: str | None = None
+    revision: Expr | None = None
 
     def input(self, name: str) -> ScopeInput | None:
         """The input called `name`; None if it does not exist."""

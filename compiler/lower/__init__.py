@@ -15,5 +15,7 @@ def lower(checked: CheckedTopology) -> Plan:
     nodes, stages = completed((*nodes, *logical.dead_letters(checked)), physical.stages(nodes), sinks)
     functions = logical.functions(checked, nodes)
     clock = checked.clock or DEFAULT_CLOCK
-    implied = checked.clock is None and clock == "input"  # before there were clocks, all went by records
+    # Before there were clocks, all went by records; but a join was not corrected.
+    corrects = any(node.operation.watches for node in nodes)
+    implied = checked.clock is None and clock == "input" and not corrects
     return Plan(checked.topology.name, nodes, sinks, stages, checked.connectors.variables, clock, implied, functions)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
+from vsc.compiler.lower.correct import correct, max_age
 from vsc.compiler.lower.exploded import exploded
 from vsc.compiler.lower.foreign import foreign_key_join
 from vsc.compiler.lower.groups import aggregate
@@ -190,13 +191,16 @@ def _join(
         left, right = (checked.statuses[table].versioned and not complete for table in inputs)
         return (), TableTableJoin(join.mode, left, right, shape.items), inputs
     if form == "stream-global":
-        return (), StreamGlobalJoin(join.mode == "left", shape.on, shape.items, _max_age(join)), inputs
-    operation = _stream_table_join(checked, join, shape)
-    if shape.rekeyed is None:
-        return (), operation, inputs
-    used = columns_read(item.expr for item in shape.items)
-    moved = rekeyed(checked, name, shape.rekeyed, inputs[0], used)
-    return (moved,), operation, (moved.name, inputs[1])
+        return (), StreamGlobalJoin(join.mode == "left", shape.on, shape.items, max_age(join)), inputs
+    added: tuple[Node, ...] = ()
+    if shape.rekeyed is not None:
+        used = columns_read(item.expr for item in (*shape.items, *shape.by))
+        added = (rekeyed(checked, name, shape.rekeyed, inputs[0], used),)
+        inputs = (added[0].name, inputs[1])
+    if join.correct is not None:
+        corrected = correct(checked, name, join, shape, inputs)
+        return (*added, corrected), ToTable(None), (corrected.name,)
+    return added, _stream_table_join(checked, join, shape), inputs
 
 
 def _stream_table_join(checked: CheckedTopology, join: syntax.Join, shape: Shape) -> StreamTableJoin:
@@ -206,13 +210,9 @@ def _stream_table_join(checked: CheckedTopology, join: syntax.Join, shape: Shape
         grace = join.grace.duration.milliseconds
     as_of = checked.statuses[join.right.name.text].versioned
     return StreamTableJoin(
-        join.mode == "left", as_of, grace, shape.items, _max_age(join), join.strictly_before is not None,
+        join.mode == "left", as_of, grace, shape.items, max_age(join), join.strictly_before is not None,
         join.drop_older is not None,
     )  # fmt: skip
-
-
-def _max_age(join: syntax.Join) -> int | None:
-    return None if join.max_age is None else join.max_age.duration.milliseconds
 
 
 def _line(checked: CheckedTopology, statement: syntax.Statement) -> int:

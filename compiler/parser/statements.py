@@ -276,6 +276,9 @@ class StatementBuilder(ExpressionBuilder):
     def _on_drop_older(self, span: Span) -> Span:
         return span
 
+    def _on_correct(self, span: Span, by: tuple[syntax.KeyItem, ...] | None, within: Value) -> syntax.Correct:
+        return syntax.Correct(by or (), self._duration(within), span)
+
     def _on_max_age(self, span: Span, duration: Value) -> syntax.MaxAge:
         return syntax.MaxAge(self._duration(duration), span)
 
@@ -351,6 +354,7 @@ class StatementBuilder(ExpressionBuilder):
         on: tuple[syntax.KeyItem, ...] | None,
         within: syntax.Within | None,
         grace: syntax.Grace | None,
+        correct: syntax.Correct | None,
         strictly_before: Span | None,
         max_age: syntax.MaxAge | None,
         drop_older: Span | None,
@@ -360,8 +364,8 @@ class StatementBuilder(ExpressionBuilder):
         for key in on or ():
             self._check_on(key, left, right)
         return syntax.Join(
-            mode[0], left, right, on or (), within, grace, strictly_before, max_age, drop_older, items, clause, span,
-            mode[1],
+            mode[0], left, right, on or (), within, grace, correct, strictly_before, max_age, drop_older, items, clause,
+            span, mode[1],
         )  # fmt: skip
 
     def _check_on(self, key: syntax.KeyItem, left: syntax.Input, right: syntax.Input) -> None:

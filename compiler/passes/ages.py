@@ -80,6 +80,6 @@ def _hiding(topology: Topology, stores: Stores, table: str) -> str | None:
     operation = declaration.operation
     if isinstance(operation, syntax.Suppress):
         return table
-    by_key = isinstance(operation, syntax.Join) and not operation.on
+    by_key = isinstance(operation, syntax.Join) and not operation.on and operation.correct is None
     reads = operation.inputs if by_key or operation.row_by_row else ()
     return next(filter(None, (_hiding(topology, stores, read.name.text) for read in reads)), None)

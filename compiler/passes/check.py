@@ -12,6 +12,7 @@ from vsc.compiler.passes.clock import DEFAULT_CLOCK, check_clock
 from vsc.compiler.passes.complete import check_complete
 from vsc.compiler.passes.connectors import Connectors, check_connectors
 from vsc.compiler.passes.constants import check_constants
+from vsc.compiler.passes.correct import check_correct
 from vsc.compiler.passes.cycles import check_cycles
 from vsc.compiler.passes.dead_letters import check_dead_letters
 from vsc.compiler.passes.expiry import check_expiry
@@ -102,6 +103,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_functions(topology), *check_constants(topology), *of_clock, *cyclic, *of_kinds, *of_stores,
         *of_versioning, *of_windows, *of_suppress, *of_schemas, *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses, connectors),
+        *check_correct(topology, order, clock or DEFAULT_CLOCK, kinds, stores, statuses),
         *check_expiry(topology, order, kinds, stores, windows),
         *check_complete(topology, order, clock or DEFAULT_CLOCK, kinds, stores, windows),
         *check_ages(topology, order, kinds, stores),

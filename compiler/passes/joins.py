@@ -14,12 +14,12 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.expressions import Scope
 from vsc.compiler.passes.items import ItemRules, scope_input, select, visible
-from vsc.compiler.passes.keys import JoinKey, equal_keys, join_on, under_key
+from vsc.compiler.passes.keys import JoinKey, equal_keys, join_on, new_key, under_key
 from vsc.compiler.passes.kinds import JoinForm, join_form
 from vsc.compiler.passes.shapes import Known, Shape, ShapeResult
 from vsc.compiler.passes.stream_joins import equal_keys_of_streams, read_bounds
 from vsc.compiler.source import SourceFile
-from vsc.plan import Call, Column, Item, Schema, StreamStreamJoin
+from vsc.plan import REVISION, Call, Column, Item, Schema, StreamStreamJoin
 from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.expressions import Expr, Literal
 from vsc.plan.types import INT, TIMESTAMP
@@ -57,12 +57,23 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
     if key is None:
         return None, findings
     rekeyed = under_key(left, key.on) if form == "stream-table" and join.on and key.complete else None
-    columns = _result_key(join, form, key, left, right, rekeyed)
+    by: tuple[Item, ...] = ()
+    if join.correct is not None:
+        by, wrong = new_key(source, join.correct.by, of_left)
+        findings.extend(wrong)
+        if form != "stream-table" or not join.correct.by or len(by) < len(join.correct.by):
+            return None, findings
+    columns = (
+        _result_key(join, form, key, left, right, rekeyed)
+        if not by
+        else [(Column(item.name, item.expr.type), item.expr) for item in by]
+    )
     own = [column.name for column, expr in columns if expr == ColumnExpr(0, column.name, column.type)]
     inputs = (scope_input(join.left, 0, left), scope_input(join.right, 1, right))
     time = _LATER if form in ("stream-stream", "table-table") else None
     named_key = tuple((column.name, expr) for column, expr in columns)
-    scope = replace(of_left, inputs=inputs, key=named_key, event_time=time)
+    revision = ColumnExpr(0, REVISION.name, REVISION.type) if by else None
+    scope = replace(of_left, inputs=inputs, key=named_key, event_time=time, revision=revision)
     names = {column.name for column, _ in columns}
     starred = tuple(c for c in (*left.key, *left.value) if c.name not in names)
     rules = ItemRules(
@@ -81,7 +92,7 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
         return Shape(selection.schema, operation, items=selection.items), findings
     moved = rekeyed is not None and rekeyed[0] != left
     on = key.on if form != "stream-table" else ()
-    return Shape(selection.schema, items=selection.items, rekeyed=rekeyed if moved else None, on=on), findings
+    return Shape(selection.schema, items=selection.items, rekeyed=rekeyed if moved else None, on=on, by=by), findings
 
 
 def _meeting_key(

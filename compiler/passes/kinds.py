@@ -74,7 +74,8 @@ def _made(kinds: Kinds, operation: syntax.Operation) -> Kind | None:
             return kinds.get(read.name.text)
         case syntax.Join():
             form = join_form(kinds, operation)
-            return None if form is None else "table" if form == "table-table" else "stream"
+            of_tables = form == "table-table" or (form == "stream-table" and operation.correct is not None)
+            return None if form is None else "table" if of_tables else "stream"
         case _:
             return operation.makes
 
@@ -246,7 +247,7 @@ def _misplaced_in_join(kinds: Kinds, join: syntax.Join) -> list[Finding]:
     if join.mode == "outer":
         wrong.append(_misplaced(join.mode_span, "a join of a stream with a table cannot be `outer`: the stream side is "
                                 "always there", "write `left join`: it keeps every record of the stream"))  # fmt: skip
-    if join.materialize is not None:
+    if join.materialize is not None and (join.correct is None or form == "stream-global"):
         wrong.append(_no_store(join.materialize))
     if form == "stream-global":
         if join.grace is not None:

@@ -27,7 +27,8 @@ class Shape:
     `join` or `aggregate`; `condition` is the `delete when` of a source, `columns` are those that it declares. `rekeyed`
     is set if a stream first gets a new key: its schema under that key, which the operation sees as input 0, and the
     expressions of the key. `on` is the key in a foreign table or a global one, `group` that of an aggregate, both as
-    expressions; `calls` are the aggregate's, whose results `items` see as columns.
+    expressions; `calls` are the aggregate's, whose results `items` see as columns. `by` is the key of the results
+    that a join corrects.
     """
 
     schema: Schema
@@ -40,6 +41,7 @@ class Shape:
     on: tuple[Item, ...] = ()
     group: tuple[Item, ...] = ()
     calls: tuple[AggregateCall, ...] = ()
+    by: tuple[Item, ...] = ()
 
 
 Shapes = Mapping[str, Shape]

@@ -207,7 +207,8 @@ def _looked_into(operation: syntax.Operation, kinds: Kinds) -> tuple[syntax.Inpu
 
 def _only_looked_up(operation: syntax.Operation, read: syntax.Input) -> bool:
     """Whether an operation that makes a table does not need the rows before the changes of an input."""
-    return isinstance(operation, syntax.Join) and bool(operation.on) and read is operation.right
+    by_other_key = isinstance(operation, syntax.Join) and (bool(operation.on) or operation.correct is not None)
+    return by_other_key and read is operation.inputs[-1]
 
 
 def _stored_behind(
@@ -231,7 +232,7 @@ def _stored_behind(
             case operation if operation.row_by_row or isinstance(operation, syntax.Suppress):
                 reads_time = reads_time or _reads_event_time(operation)
                 table = operation.inputs[0].name.text
-            case syntax.Join(on=on) as join if not on:
+            case syntax.Join(on=on, correct=None) as join if not on:
                 return {table} if before and _change_together(topology, kinds, join) else set()
             case _:
                 break
@@ -271,8 +272,8 @@ def _upstream(topology: Topology, kinds: Kinds, name: str) -> set[str]:
 def _moves(operation: syntax.Operation, kinds: Kinds) -> bool:
     """Whether the records get another key for certain."""
     match operation:
-        case syntax.Join(on=on):
-            return bool(on)
+        case syntax.Join(on=on, correct=correct):
+            return bool(on) or correct is not None
         case syntax.Aggregate(input=read) | syntax.Explode(input=read):
             return kinds.get(read.name.text) == "table"
     return isinstance(operation, syntax.Rekey)

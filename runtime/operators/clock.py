@@ -146,12 +146,15 @@ class InputClock:
     def at(self, name: str, moments: Moments) -> Int64s:
         """What the clock of node `name` shows at these events.
 
-        At what was released that is its moment, unless another source of the node has gone beyond that before.
+        At what was released that is its moment, unless another source of the node has gone beyond that before. An event
+        that other sources have caused does not move it.
         """
         cause, node = self.routes.cause(moments), self.nodes[name]
         clock = self.order.clock[cause]
         if (released := self.routes.is_released(moments)).any():
             clock = np.where(released, moments.levels[1], clock)
+        if not (moves := self._moves(node)).all():
+            clock = np.where(moves[self.order.origin[cause]], clock, -1)
         shown: Int64s = np.maximum(clock, self._input(node)[cause]) - node.hold
         return shown
 

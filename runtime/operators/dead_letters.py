@@ -82,8 +82,8 @@ class Letters:
 
     def _own(self, name: str) -> bool:
         """Whether a record reaches node `name` at the moment of its source record: it has not waited on its way."""
-        taken = [self._plan.node(read) for read in self._plan.node(name).taken]
-        return all(not node.waits and self._own(node.name) for node in taken)
+        driving = [self._plan.node(read) for read in self._plan.node(name).driving]
+        return all(not (node.waits or node.operation.watches) and self._own(node.name) for node in driving)
 
     def _source(self, name: str) -> str | None:
         """The source of all records that reach node `name`, if there is only one."""
@@ -93,7 +93,7 @@ class Letters:
     def _sources(self, node: Node) -> frozenset[str]:
         if not node.inputs:
             return frozenset([node.name])
-        return frozenset().union(*(self._sources(self._plan.node(read)) for read in node.taken))
+        return frozenset().union(*(self._sources(self._plan.node(read)) for read in node.driving))
 
     def position(self, origin: Origin, offset: int) -> str | None:
         """Where a record was read, as JSON."""

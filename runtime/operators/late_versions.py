@@ -6,18 +6,19 @@ key is not kept, so the count is an upper bound. By the clock of the input only.
 
 from __future__ import annotations
 
-from vsc.plan.nodes import StreamTableJoin
+from vsc.plan.nodes import Correct, StreamTableJoin
 from vsc.runtime.operators.site import Site
 
 __all__ = ["count_late"]
 
 
-def count_late(site: Site, operation: StreamTableJoin) -> None:
+def count_late(site: Site, operation: StreamTableJoin | Correct) -> None:
     """Counts those that the table of a join has accepted in this batch, and how long it should have waited for them."""
     changes, clock = site.accepted(site.node.inputs[1]), site.batch.clock
     if clock is None or changes is None or not len(changes):
         return
-    behind = clock.ahead_of(site.node.name, changes.at) - changes.time + (not operation.strictly_before)
-    late = behind > operation.holds
+    behind, own = clock.ahead_of(site.node.name, changes.at) - changes.time, int(not operation.strictly_before)
+    corrects = isinstance(operation, Correct)  # the records of the version's own time are not final yet
+    late = behind > operation.holds - (0 if corrects else own)
     if late.any():
-        site.losses.late(site.node, int(late.sum()), int(behind[late].max()))
+        site.losses.late(site.node, int(late.sum()), int(behind[late].max()) + own)

@@ -127,9 +127,13 @@ class Site:
 
     def accepted(self, name: str) -> Flow | None:
         """The changes that the store of table `name`, or the one behind it, has accepted in this batch; None: none."""
+        return self.store_behind(name).changes
+
+    def store_behind(self, name: str) -> TableColumns:
+        """The store of table `name`, or the one that it is computed from row by row."""
         while name not in self.tables:
             name = self.plan.node(name).inputs[0]
-        return self.tables[name].changes
+        return self.tables[name]
 
     def version_times(self, name: str) -> VersionTimes:
         """When versions of table `name`, or of what it is computed from row by row, begin within given intervals."""

@@ -25,7 +25,7 @@ from vsc.runtime.records import Batch, Metrics
 __all__ = ["InputOracle"]
 
 _END = 2**63 - 1
-_ANY = ""
+_ANY = "#any"
 """The end of the input, which moves the clocks of all sources."""
 
 
@@ -40,7 +40,10 @@ class InputOracle:
         self.metrics = Metrics()
         self._clocks, self._starts = node_clocks(plan), dict.fromkeys((node.name for node in plan.sources), -1)
         self._moment, self._ending = -1, False
-        self._moved_by: str | None = None  # the source whose clock releases what is being processed
+        self._by, self._releasing = (
+            "",
+            False,
+        )  # whose clock moves to the moment, and whether what is released is at work
         # Tables whose rows expire: the end of the input removes none.
         self._forgetting = {n.name for n in plan.nodes if n.store is not None and n.store.expire is not None}
         self._floors: dict[str, int] = {}
@@ -57,7 +60,7 @@ class InputOracle:
         result = self._source.process(source, rows)
         if result.clock is not None:
             self._release(result.clock, source)
-            self._moment = result.clock
+            self._moment, self._by = result.clock, source
         self._through(Result(result.batches, result.metrics), {})
         if result.clock is not None:
             self._starts[source] = max(self._starts[source], result.clock)
@@ -79,14 +82,14 @@ class InputOracle:
     def asked(self, node: str) -> int:
         """See `InputTime`."""
         clock = self._clocks[node]
-        return max(self._moment, *(self._starts[source] for source in clock.sources)) - clock.hold
+        moment = self._moment if self._by == _ANY or self._by in clock.sources else -1
+        return max(moment, *(self._starts[source] for source in clock.sources)) - clock.hold
 
     def ahead_of(self, node: str) -> int:
         """See `InputTime`."""
-        clock, moved = self._clocks[node], self._moved_by
-        before = max(self._starts[source] for source in clock.sources)
-        at_release = moved is not None and (moved == _ANY or moved in clock.sources)
-        return max(before, self._moment if at_release else -1) - clock.hold
+        clock = self._clocks[node]
+        before = max(self._starts[source] for source in clock.sources) - clock.hold
+        return self.asked(node) if self._releasing else before
 
     def kept(self, node: str) -> int:
         """See `InputTime`."""
@@ -105,12 +108,12 @@ class InputOracle:
             if not due or min(due)[0] > until:
                 return
             self._moment, _, name = min(due)
-            self._moved_by = _ANY if source is None else source
+            self._by, self._releasing = _ANY if source is None else source, True
             at_work = [number for number, stage in enumerate(self._stages, 1) if name in stage.due()]
             taken = [self._stages[number - 1].take_due(name) for number in at_work]
             for waiting in zip(*taken, strict=True):  # the copies of a node hold the same
                 self._through(None, {number: (name, one) for number, one in zip(at_work, waiting, strict=True)})
-            self._moved_by = None
+            self._releasing = False
 
     def _through(self, read: Result | None, released: Mapping[int, Released]) -> None:
         """What comes of what was read, or released in some stages, in all stages."""

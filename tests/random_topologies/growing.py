@@ -20,6 +20,7 @@ class Sizes:
     `bounded`: a `suppress` may have bounds that make it emit early. `timed`: how often more what goes by the clock,
     and behind what time has held back. `ordered`: how often a stream's records are put in order. `paired`: how
     often joins of two streams, `pairs`: how many of them at most.
+    `corrected`: how often joins whose results are corrected, only by the clock of the input.
     """
 
     tables: tuple[int, int] = (1, 2)
@@ -34,6 +35,7 @@ class Sizes:
     ordered: int = 0
     paired: int = 0
     pairs: int = 8
+    corrected: int = 0
 
 
 @dataclass

@@ -52,6 +52,7 @@ class _Operations(Growing):
             *self.sizes.timed * (self.behind,),
             *self.sizes.paired * (self.join_streams,),
             *self.sizes.ordered * (self.reorder,),
+            *self.sizes.corrected * (self.join_corrected,),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------------- sources
@@ -264,6 +265,37 @@ class _Operations(Growing):
         self._add(stream, "stream", text, key, value)
         if self.nodes[-1].name in self.keyless and rng.random() < 0.7:
             rng.choice((self.to_table, self.distinct, self.aggregate_stream, self.join_table, self.merge))()
+
+    def join_corrected(self) -> None:
+        """A stream with a versioned table, whose late versions correct the results."""
+        rng = self.rng
+        table = self._pick("table", having=lambda n: bool(n.history))
+        if table is None or not table.history:
+            return
+        stream = self._any("stream")
+        on = ""
+        if stream.key_types != table.key_types or rng.random() < 0.4:
+            on = " on " + ", ".join(self._key_values(scope_of(stream, "l"), table.key))
+        key = rng.choice(self.sizes.keys)
+        by = ", ".join(
+            f"{text} as {n}" for (n, _), text in zip(key, self._key_values(scope_of(stream, "l"), key), strict=True)
+        )
+        before = rng.random() < 0.3
+        within = rng.choice((0, 3, 10, 30, 100, 1000))
+        correct = f" correct by {by} within {max(min(within, table.history - before), 0)} ms"
+        items, key, value = self._items(both(stream, table), key)
+        if rng.random() < 0.4:
+            items, value = f"{items}, cast(revision() as bigint) as rev", (*value, ("rev", "bigint"))
+        left = self._left()
+        older = " drop older_than_retention" if left and rng.random() < 0.2 else ""
+        clauses = f"{on}{correct}{' strictly before' if before else ''}{self._max_age(table, int(before))}{older}"
+        text = f"{left}join {stream.name} as l with {table.name} as r{clauses} select {items}"
+        self.read.add(table.name)
+        self._add(stream, "table", text, key, value)
+        if rng.random() < 0.7:
+            self.wanted = self.nodes[-1]
+            rng.choice((self.aggregate_table, self.suppress, self.map, self.filter, self.to_stream, self.materialize))()
+            self.wanted = None
 
     def join_streams(self) -> None:
         """Two streams of one key, or one with itself; far or close, on both sides or on one, with and without grace."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from vsc.changes.terms import Scope, Terms
-from vsc.plan import Column, Item, Node, Plan
+from vsc.plan import REVISION, Column, Item, Node, Plan
 from vsc.plan.order import ordered
 from vsc.plan.record import record
 
@@ -161,6 +161,18 @@ class _Derivations:
         which = "before" if operation.strictly_before else "as of" if operation.as_of else "newest"
         return self._joined(node, operation, left, right, left.key, which, operation.left and not operation.drop_older)
 
+    def _correct(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
+        left, right = inputs
+        term, which = self._terms.of, "before" if operation.strictly_before else "as of"
+        by = tuple(self._item(item, left.scope) for item in operation.by)
+        keeps = operation.left and not operation.drop_older
+        found_by = None if keeps else (which, right.rows, operation.left)
+        rows = term("corrected", left.rows, left.key, found_by, by)
+        found = self._wrapped(right, "found", which, left.key, right.rows)
+        counted = {**left.columns, REVISION.name: term("revision", rows)}
+        record = Derivation(left.rows, left.time, left.key, counted, left.fresh)
+        return self._computed(node, Derivation(rows, left.time, by, {}), rows, operation.items, (record, found))
+
     def _stream_stream_join(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         left, right = inputs
         bounds = operation.mode, operation.before, operation.after
@@ -288,6 +300,7 @@ _RULES: dict[str, Any] = {
     "explode": _Derivations._explode,
     "explode_changes": _Derivations._explode_changes,
     "stream_table_join": _Derivations._stream_table_join,
+    "correct": _Derivations._correct,
     "stream_stream_join": _Derivations._stream_stream_join,
     "stream_global_join": _Derivations._stream_global_join,
     "table_table_join": _Derivations._table_table_join,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from vsc.lineage.inputs import NONE, Field, Inputs, Scope, Transformation, because, merged, of_expression, through
-from vsc.plan import AggregateCall, Column, Connector, DeadLetters, Item, Node, Plan, Sink
+from vsc.plan import REVISION, AggregateCall, Column, Connector, DeadLetters, Item, Node, Plan, Sink
 from vsc.plan.connectors import facts_of
 from vsc.plan.order import ordered
 from vsc.plan.record import record
@@ -156,6 +156,15 @@ class _Nodes:
         by_time = operation.as_of or operation.strictly_before or operation.max_age is not None
         return self._joined(node, operation, inputs, by_time)
 
+    def _correct(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
+        left, right = inputs
+        keys = [of.key(self._nodes[name]) for of, name in zip(inputs, node.inputs, strict=True)]
+        rows = self._found_by((left, right), (keys[0], keys[1]), True)
+        key = [_item(item, left.scope) for item in operation.by]
+        rows = merged(rows, because(merged(*key), "FILTER"))
+        record = _Records({**left.columns, REVISION.name: NONE}, left.time, left.rows)
+        return _Records(self._computed(node, key, operation.items, record, right), left.time, rows)
+
     def _stream_stream_join(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         return self._joined(node, operation, inputs, by_time=True)
 
@@ -289,6 +298,7 @@ _RULES: dict[str, _Rule] = {
     "explode": _Nodes._explode,
     "explode_changes": _Nodes._explode,
     "stream_table_join": _Nodes._stream_table_join,
+    "correct": _Nodes._correct,
     "stream_stream_join": _Nodes._stream_stream_join,
     "stream_global_join": _Nodes._stream_global_join,
     "table_table_join": _Nodes._table_table_join,

@@ -43,8 +43,8 @@ def node_clocks(plan: Plan) -> Mapping[str, NodeClock]:
     clocks: dict[str, NodeClock] = {}
     for node in plan.nodes:
         own = {node.name} if isinstance(node.operation, Source) else ()
-        hold = max((clocks[name].hold + clocks[name].holds for name in node.taken), default=0)
-        sources = frozenset(own).union(*(clocks[name].sources for name in node.taken))
+        hold = max((clocks[name].hold + clocks[name].holds for name in node.driving), default=0)
+        sources = frozenset(own).union(*(clocks[name].sources for name in node.driving))
         clocks[node.name] = NodeClock(sources, hold, _held_back(node, nodes))
     return clocks
 
@@ -54,7 +54,7 @@ def held_back_by(plan: Plan, name: str, clocks: Mapping[str, NodeClock]) -> tupl
     found: list[str] = []
     at = plan.node(name)
     while clocks[at.name].hold:
-        at = max(map(plan.node, at.taken), key=lambda node: clocks[node.name].hold + clocks[node.name].holds)
+        at = max(map(plan.node, at.driving), key=lambda node: clocks[node.name].hold + clocks[node.name].holds)
         found += [at.name] if clocks[at.name].holds else []
     return tuple(reversed(found))
 
@@ -77,12 +77,16 @@ def _asking(plan: Plan, clocks: Mapping[str, NodeClock]) -> frozenset[str]:
     another clock, beyond which theirs may be.
     """
     waited: dict[str, frozenset[frozenset[str]]] = {}
+    corrected: set[str] = set()  # nodes that get records at the moments of versions of a table
     found = set()
     for node in plan.nodes:
-        above = [plan.node(name) for name in node.taken]
+        above = [plan.node(name) for name in node.driving]
+        if any(one.operation.watches or one.name in corrected for one in above):
+            corrected.add(node.name)
         before = frozenset().union(*(waited[one.name] for one in above))
         waited[node.name] = before | {clocks[one.name].sources for one in above if one.waits}
-        beside = any(sources != clocks[node.name].sources for sources in waited[node.name])
+        beside = node.name in corrected
+        beside |= any(sources != clocks[node.name].sources for sources in waited[node.name])
         if node.waits or node.operation.counts_late or (beside and _tells_time(node)):
             found.add(node.name)
     return frozenset(found)

@@ -32,8 +32,9 @@ class Facts:
     """The facts of an operation. By default it reads a stream and needs the records of one key in one place.
 
     Inputs: `reads` are their kinds; ``own`` is the node's own kind, ``streams`` any number of streams. If it
-    `looks_up`, it takes only the records of the first input, and looks rows up in the others. Only an operation that is
-    not `by_key` can run where the sources are read.
+    `looks_up`, it takes only the records of the first input, and looks rows up in the others. If it `watches` these,
+    too, it takes their changes, which do not move its clock. Only an operation that is not `by_key` can run where the
+    sources are read.
 
     Records: if it `needs_key`, those with a null in their key are dropped (D26). It `moves` them to another key, and so
     out of the stage. It `branches` if it may give several records for one. It `waits` if it holds something until
@@ -67,7 +68,7 @@ class Facts:
 
     reads: tuple[str, ...] = ("stream",)
     by_key = True
-    looks_up = False
+    looks_up = watches = False
     tells_time = False
     in_order = False
     reads_all = True

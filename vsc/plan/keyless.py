@@ -11,7 +11,7 @@ from collections.abc import Mapping, Set
 
 from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.nodes import Node, Plan, Sink
-from vsc.plan.operations import Distinct, Explode, Filter, Map, Merge, Rekey
+from vsc.plan.operations import Correct, Distinct, Explode, Filter, Map, Merge, Rekey
 
 __all__ = ["keeps_keyless", "never_null", "nullable_keys"]
 
@@ -26,7 +26,7 @@ def keeps_keyless(plan: Plan, rekey: Node) -> bool:
     It does unless it is part of a join that needs a key, or in front of a sink that replaces rows by key.
     """
     if rekey.part_of is not None:
-        return not plan.node(rekey.part_of).operation.needs_key
+        return not any(node.operation.needs_key for node in plan.nodes if rekey.name in node.driving)
     return rekey.name not in _in_front_of_upserts(plan)
 
 
@@ -61,6 +61,8 @@ def _may_be_null(
     plan: Plan, node: Node, place: int, nodes: Mapping[str, Node], found: Mapping[str, frozenset[str]]
 ) -> bool:
     operation = node.operation
+    if isinstance(operation, Correct):
+        return False
     if isinstance(operation, Rekey):
         before = nodes[node.inputs[0]]
         there = {column.name for column in before.schema.key} - found[before.name]

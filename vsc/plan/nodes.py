@@ -85,6 +85,11 @@ class Node:
     @property
     def taken(self) -> tuple[str, ...]:
         """The inputs whose records the node takes; in the others it only looks rows up."""
+        return self.inputs if self.operation.watches else self.driving
+
+    @property
+    def driving(self) -> tuple[str, ...]:
+        """The inputs whose records move the node's clock."""
         return self.inputs[:1] if self.operation.looks_up else self.inputs
 
 

@@ -9,13 +9,13 @@ from vsc.plan.expressions import Expr
 from vsc.plan.facts import Facts, Placed, Schemas, always, made, of_versioned, placed, same_schema, value_of_items
 from vsc.plan.parts import Column, Connector, Item, Schema
 from vsc.plan.record import record
-from vsc.plan.types import BIGINT, BOOLEAN, STRING, TIMESTAMP, DataType
+from vsc.plan.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, DataType
 
 __all__ = [
-    "DEAD_LETTER", "PIECE", "SPAN", "VALIDITY", "Aggregate", "AggregateCall", "Answer", "DeadLetters", "Distinct",
-    "Explode", "ExplodeChanges", "Filter", "GroupChanges", "Map", "Materialize", "Merge", "Operation", "Rekey",
-    "Reorder", "Source", "StreamGlobalJoin", "StreamStreamJoin", "StreamTableJoin", "Subscribe", "Suppress",
-    "TableTableJoin", "ToStream", "ToTable", "Window",
+    "DEAD_LETTER", "PIECE", "REVISION", "SPAN", "VALIDITY", "Aggregate", "AggregateCall", "Answer", "Correct",
+    "DeadLetters", "Distinct", "Explode", "ExplodeChanges", "Filter", "GroupChanges", "Map", "Materialize", "Merge",
+    "Operation", "Rekey", "Reorder", "Source", "StreamGlobalJoin", "StreamStreamJoin", "StreamTableJoin", "Subscribe",
+    "Suppress", "TableTableJoin", "ToStream", "ToTable", "Window", "with_revision",
 ]  # fmt: skip
 
 SPAN = (Column("#until", BIGINT), Column("#ends", BOOLEAN))
@@ -210,6 +210,62 @@ class StreamTableJoin(Facts):
     def keeps(self) -> str | None:
         """With a grace: the records that wait."""
         return "waiting" if self.waits else None
+
+
+REVISION = Column("#revision", INT)
+"""What the items of a `Correct` see of its records, beside their columns: how many results went out before."""
+
+
+@record
+class Correct(Facts):
+    """A `StreamTableJoin` as of a time whose results are corrected by late versions (``correct by ... within D``).
+
+    Added by the lowering as ``JOIN#correct``, a stream of changes keyed by what `by` computes of the stream's record.
+    The join's own node is a `ToTable` that reads this one. A record is kept until the clock is more than `within` ms
+    past its time; a version of the table gives the results anew of the kept records for which it is valid. `items` see
+    the record, with `REVISION` behind its columns, as input 0.
+    """
+
+    reads = ("stream", "table")
+    looks_up = watches = True
+    moves = branches = True
+    reads_all = False
+    counts_late = True
+    keeps = "corrected"
+    limits = ("within", "max_age")
+
+    left: bool
+    within: int
+    by: tuple[Item, ...]
+    items: tuple[Item, ...]
+    max_age: int | None = None
+    strictly_before: bool = False
+    drop_older: bool = False
+    op: Choice["correct"] = "correct"
+
+    @property
+    def needs_key(self) -> bool:
+        """Not to keep a record without one."""
+        return not self.left
+
+    @property
+    def holds(self) -> int:
+        """A result is final when no version can correct it any more."""
+        return self.within
+
+    def expressions(self, inputs: Schemas, own: Schema) -> Iterator[Placed]:
+        """The key of the results, and the items, which see a record's revision, too."""
+        yield from placed("by", self.by, inputs[:1])
+        yield from placed("items", self.items, (with_revision(inputs[0]), inputs[1]))
+
+    def fits(self, inputs: Schemas, own: Schema) -> bool:
+        """Whether `own` has the columns of `by` and of the items."""
+        return made(self.by) == own.key and made(self.items) == own.value
+
+
+def with_revision(schema: Schema) -> Schema:
+    """The schema of a record whose results are corrected, as their items see it."""
+    return Schema(schema.key, (*schema.value, REVISION))
 
 
 @record
@@ -723,7 +779,7 @@ class DeadLetters(Facts):
 
 
 Operation = (
-    DeadLetters | Distinct | Source | Filter | Map | Rekey | Reorder | ToTable | Materialize | StreamTableJoin
+    Correct | DeadLetters | Distinct | Source | Filter | Map | Rekey | Reorder | ToTable | Materialize | StreamTableJoin
     | ToStream | Merge | Explode | ExplodeChanges | StreamStreamJoin | StreamGlobalJoin | TableTableJoin | Subscribe
     | Answer | GroupChanges | Aggregate | Suppress
 )  # fmt: skip

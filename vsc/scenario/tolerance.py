@@ -12,6 +12,7 @@ from itertools import product
 from vsc.plan.nodes import Node, Plan
 from vsc.plan.operations import (
     Aggregate,
+    Correct,
     DeadLetters,
     Distinct,
     Reorder,
@@ -58,6 +59,9 @@ def _limits(node: Node, above: Mapping[str, frozenset[str]]) -> Iterator[tuple[_
             yield every, grace
         case StreamTableJoin(grace=grace) if grace is not None:
             yield every, grace
+        case Correct(within=within):
+            stream, table = (above[name] for name in node.inputs)
+            yield _pairs(stream, table), within
         case StreamTableJoin() | StreamGlobalJoin():
             stream, table = (above[name] for name in node.inputs)
             yield _pairs(stream, table), 0

@@ -173,7 +173,7 @@ def _late_versions(data: Mapping[str, Any]) -> list[str]:
     return [
         f"in '{node}' {counted(n, 'version')} of the table came after records of their time had been joined, which may "
         f"be wrong now: with `grace {rounded_duration(needed[node])}` the join would have waited for "
-        f"{'it' if n == 1 else 'them'}"
+        f"{'it' if n == 1 else 'them'}, with `correct` for that long the results would have been corrected"
         for node, n in data[LATE_VERSIONS].items()
     ]
 

@@ -16,7 +16,7 @@ from vsc.compiler.parser.expect import expected_at
         ("stream s (k string) from files (", "", "option_name"),
         ("stream s (k string) from memory () key ", "", "*"),
         ("stream x = join ", "", "input"),
-        ("stream x = join a with b ", "as drop grace max_age on select strictly within", ""),
+        ("stream x = join a with b ", "as correct drop grace max_age on select strictly within", ""),
         ("stream x = filter a where ", "case cast false not null true", "column_name"),
         ("stream x = join a as ", "", ""),  # a new name
         ("stream m = merge a, ", "", "node"),

@@ -23,12 +23,12 @@ def test_an_operation_looks_as_its_rule_says() -> None:
 
 
 def test_a_new_clause_in_the_grammar_is_in_the_forms() -> None:
-    grammar = read().replace("[drop_older]", "[drop_older] [correct]", 1) + (
-        '\ncorrect: "correct" "by" _list{key_item} "within" _duration\n'
+    grammar = read().replace("[drop_older]", "[drop_older] [amended]", 1) + (
+        '\namended: "amended" "by" _list{key_item} "within" _duration\n'
     )
     rows = build_forms(grammar)
-    assert '"correct by EXPRESSION [as NAME], ... within DURATION"' in rows
-    assert "[drop older_than_retention] [correct by EXPRESSION" in rows
+    assert '"amended by EXPRESSION [as NAME], ... within DURATION"' in rows
+    assert "[drop older_than_retention] [amended by EXPRESSION" in rows
 
 
 def test_the_clauses_of_a_join_stand_in_the_order_of_the_grammar() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.oracle.records import (
     answer,
+    correct,
     distinct,
     explode,
     explode_changes,
@@ -31,6 +32,7 @@ from tests.oracle.records.graph_getters import asked
 from tests.oracle.records.places import kept_columns, places_of, value_order
 from vsc.plan.nodes import (
     Answer,
+    Correct,
     Explode,
     ExplodeChanges,
     Filter,
@@ -46,6 +48,7 @@ from vsc.plan.nodes import (
     StreamTableJoin,
     Subscribe,
     ToStream,
+    with_revision,
 )
 from vsc.plan.operations import Distinct
 
@@ -67,11 +70,15 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             before = parts.schema(node)
             key = expressions.items(node.owner, items, [before])
             kept = kept_columns(before, node.schema)
-            reader = parts.nodes[node.owner].operation
-            keyless = node.part_of is None or (isinstance(reader, StreamTableJoin) and reader.left)
+            readers = [one.operation for one in parts.nodes.values() if node.name in one.inputs]
+            keyless = node.part_of is None or any(
+                isinstance(one, StreamTableJoin | Correct) and one.left for one in readers
+            )
             return rekey.Rekey(node.owner, key, kept, keyless, parts.context, forward).process
         case StreamTableJoin() as join:
             return _stream_table_join(parts, node, join, forward)
+        case Correct() as join:
+            return _correct(parts, node, join, forward)
         case StreamStreamJoin() as join:
             return _stream_stream_join(parts, node, join, forward)
         case StreamGlobalJoin() as join:
@@ -134,6 +141,21 @@ def _stream_table_join(parts: Parts, node: Node, operation: StreamTableJoin, for
     waiting = grace.GraceBuffer(node.name, operation.grace, stream.schema, join, parts.context)
     parts.waiting[node.name], parts.beside[node.name] = waiting, waiting.content
     return waiting.process
+
+
+def _correct(parts: Parts, node: Node, operation: Correct, forward: RecordConsumer) -> Built:
+    left, table = (parts.nodes[name] for name in node.inputs)
+    store = parts.behind(table.name)
+    assert store is not None
+    seen = [with_revision(left.schema), table.schema]
+    join = correct.Correct(
+        node, operation, left.schema, asked(parts, node, table.name), store,
+        expressions.items(node.owner, operation.by, [left.schema]),
+        expressions.items(node.owner, operation.items, seen),
+        parts.context, forward,
+    )  # fmt: skip
+    parts.beside[node.name] = join.content
+    return join.record, join.change
 
 
 def _stream_stream_join(parts: Parts, node: Node, operation: StreamStreamJoin, forward: RecordConsumer) -> Built:

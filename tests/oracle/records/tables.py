@@ -25,10 +25,11 @@ Content = tuple[int | None, int, list[Any]]
 class TableStore(Protocol):
     """A table's store. Rows are tuples of internal values, times are in ms.
 
-    `watching` take the time of each version that it accepts.
+    `watching` take the time of each version that it accepts; `until` says when one ends.
     """
 
     watching: Any
+    until: Any
 
     @property
     def versioned(self) -> bool:
@@ -93,6 +94,10 @@ class _VersionedTable:
         found = self._model.lookup(key, as_of)
         return Missed(found) if isinstance(found, str) else found
 
+    def until(self, key: Row, time: int) -> int:
+        """When the version that begins at `time` ends."""
+        return min((start for start in self._model.rows[key] if start > time), default=INFINITE)
+
     def content(self) -> Content:
         model, found = self._model, []
         for key in sorted(model.rows, key=self._order):
@@ -106,6 +111,7 @@ class _UnversionedTable:
 
     versioned = False
     stream_time = -1
+    until = None
     watching: Sequence[Callable[[int], None]] = ()
 
     def __init__(self, node: Node, context: Context, results: bool) -> None:

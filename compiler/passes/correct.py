@@ -1,0 +1,105 @@
+"""`correct`: which joins can be corrected, and for how long (VSC317, VSC318)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
+from vsc.compiler.passes.kinds import JoinForm, Kinds, join_form
+from vsc.compiler.passes.options import too_long
+from vsc.compiler.passes.stores import Stores
+from vsc.compiler.passes.versioning import Statuses, way_labels
+from vsc.compiler.topology import Topology
+from vsc.plan import Clock
+from vsc.plan.words import duration
+
+__all__ = ["check_correct"]
+
+_NOT_OF: dict[JoinForm, str] = {
+    "table-table": "two tables: it joins the newest rows",
+    "stream-stream": "two streams: pairs are found whatever their order",
+    "stream-global": "a global table: it keeps no history",
+}
+
+
+def check_correct(
+    topology: Topology, order: tuple[str, ...], clock: Clock, kinds: Kinds, stores: Stores, statuses: Statuses
+) -> tuple[Finding, ...]:
+    """What is wrong with the joins that have a `correct`."""
+    found: list[Finding] = []
+    for name in order:
+        declaration = topology.nodes[name]
+        if isinstance(declaration, syntax.DerivedDecl) and isinstance(declaration.operation, syntax.Join):
+            join = declaration.operation
+            if join.correct is not None:
+                found.extend(_checked(topology, join, join.correct, clock, kinds, stores, statuses))
+    return tuple(found)
+
+
+def _checked(
+    topology: Topology,
+    join: syntax.Join,
+    correct: syntax.Correct,
+    clock: Clock,
+    kinds: Kinds,
+    stores: Stores,
+    statuses: Statuses,
+) -> Iterator[Finding]:
+    form = join_form(kinds, join)
+    if form is not None and form != "stream-table":
+        message = f"there is no `correct` in a join of {_NOT_OF[form]}"
+        yield Finding("VSC317", correct.span, message, (), "remove the `correct` clause")
+        return
+    if clock == "records":
+        message = (
+            "`correct` goes by the clock of the input: by that of the records, what is final depends on partitions"
+        )
+        yield Finding("VSC317", correct.span, message, (), "write `topology NAME (clock = 'input');`")
+    if not correct.by:
+        name = named(join.left.name.text)
+        message = f"what names one record of `{join.left.name.text}` is missing: its result replaces the one before"
+        yield Finding("VSC210", correct.span, message, (), f"write {code('correct by ID within ...')}, where ID is a "
+                      f"column of {code(name)} that no two records share")  # fmt: skip
+    yield from _lengths(topology, join, correct, stores, statuses)
+
+
+def _lengths(
+    topology: Topology, join: syntax.Join, correct: syntax.Correct, stores: Stores, statuses: Statuses
+) -> Iterator[Finding]:
+    if (wrong := too_long(correct.within, "VSC125")) is not None:
+        yield wrong
+        return
+    if join.grace is not None:
+        yield Finding(
+            "VSC317", join.grace.span, "a join with `correct` does not wait: vsc cannot combine the two yet",
+            (Label(correct.span, "results are corrected for this long"),),
+            "remove `grace`: what comes late corrects the results",
+        )  # fmt: skip
+    table, status = join.right.name.text, statuses.get(join.right.name.text)
+    if status is None:
+        return
+    if not status.versioned:
+        decider = code(named(status.decided_by))
+        yield Finding(
+            "VSC317", correct.span, f"`correct` needs a versioned table, but `{table}` is unversioned",
+            way_labels(topology, table, status),
+            f"materialize {decider} versioned, as in `materialize versioned (retention = 7 days)`",
+        )  # fmt: skip
+        return
+    clause = stores.clauses.get(status.decided_by)
+    if clause is None or clause.store is None or clause.store.retention is None:
+        return
+    needed = correct.within.milliseconds + (join.strictly_before is not None)
+    if needed > clause.store.retention:
+        assert clause.retention_span is not None
+        cause = Label(clause.retention_span, f"`{status.decided_by}` keeps its history for no longer than this")
+        yield Finding(
+            "VSC318", correct.span,
+            f"results cannot be corrected for {duration(correct.within.milliseconds)}: `{table}` keeps its history for "
+            f"{duration(clause.store.retention)}",
+            (cause, *way_labels(topology, table, status)),
+            f"make `within` shorter, or raise the retention of {code(named(status.decided_by))} to {duration(needed)} "
+            "or more",
+        )  # fmt: skip
