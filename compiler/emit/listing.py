@@ -135,9 +135,9 @@ def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
             how = "as of the record's time" if as_of else "as it is"
             yield "left join" if left else "join", ", ".join((f"{inputs[0]} with {inputs[1]} {how}", *clauses(join)))
             yield "select", _items(items)
-        case Correct(left=left, by=by, items=items) as join:
+        case Correct(left=left, by=named, items=items) as join:
             yield "left join" if left else "join", f"{inputs[0]} with {inputs[1]} as of the record's time"
-            yield "correct", ", ".join((f"by {_items(by)}", *clauses(join)))
+            yield "correct", ", ".join((f"by {_items(named)}", *clauses(join)))
             yield "select", _items(items)
         case StreamStreamJoin(mode=mode, grace=grace, items=items) as join:
             waits = f", grace {duration(grace)}" if grace else ""

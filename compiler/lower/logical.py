@@ -192,15 +192,15 @@ def _join(
         return (), TableTableJoin(join.mode, left, right, shape.items), inputs
     if form == "stream-global":
         return (), StreamGlobalJoin(join.mode == "left", shape.on, shape.items, max_age(join)), inputs
-    added: tuple[Node, ...] = ()
+    moved: tuple[Node, ...] = ()
     if shape.rekeyed is not None:
         used = columns_read(item.expr for item in (*shape.items, *shape.by))
-        added = (rekeyed(checked, name, shape.rekeyed, inputs[0], used),)
-        inputs = (added[0].name, inputs[1])
+        moved = (rekeyed(checked, name, shape.rekeyed, inputs[0], used),)
+        inputs = (moved[0].name, inputs[1])
     if join.correct is not None:
         corrected = correct(checked, name, join, shape, inputs)
-        return (*added, corrected), ToTable(None), (corrected.name,)
-    return added, _stream_table_join(checked, join, shape), inputs
+        return (*moved, corrected), ToTable(None), (corrected.name,)
+    return moved, _stream_table_join(checked, join, shape), inputs
 
 
 def _stream_table_join(checked: CheckedTopology, join: syntax.Join, shape: Shape) -> StreamTableJoin:

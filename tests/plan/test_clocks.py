@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from vsc.compiler.driver import compile_topology
-from vsc.plan import Plan, Window
+from vsc.plan import Plan, StreamTableJoin, Window
 from vsc.plan.clocks import NodeClock, WindowEnds, moments_due, node_clocks, stepping
 
 SOURCES = """
@@ -48,7 +48,9 @@ def test_a_join_that_counts_late_versions_has_to_know_all_steps_of_its_stream() 
     plan = _plan("stream j = left join sales with prices select n; sink j to memory ();")
     assert stepping(plan) == (frozenset(), frozenset({"sales"}))
     assert (moments_due(plan)["sales"], moments_due(plan)["prices"]) == (None, frozenset())
-    newest = dataclasses.replace(plan.node("j").operation, as_of=False)
+    join = plan.node("j").operation
+    assert isinstance(join, StreamTableJoin)
+    newest = dataclasses.replace(join, as_of=False)
     nodes = tuple(dataclasses.replace(n, operation=newest) if n.name == "j" else n for n in plan.nodes)
     assert set(stepping(dataclasses.replace(plan, nodes=nodes))) == {frozenset()}
 

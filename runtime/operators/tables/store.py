@@ -22,7 +22,7 @@ from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.operators.tables.lookups import NO_RECORD, OLDER_THAN_RETENTION, TOMBSTONE, Reasons, TableRows
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.tables.search import Timeline, latest_before
-from vsc.runtime.records import END_OF_TIME, Int64s, Mask
+from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.api import NEVER
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
@@ -84,6 +84,11 @@ class TableColumns:
         `limit`: the clock by which the table answers each; None: its own.
         """
         raise NotImplementedError
+
+    def until(self, flow: Flow) -> Int64s:
+        """For each of these changes, which the store has accepted, when its key's next version begins that was there
+        when it came; `NEVER` without one. Of a versioned table."""
+        raise ValueError("an unversioned table has no versions")
 
     def forget(self, keys: Sequence[bytes], at: Moments, stored: Mask) -> None:
         """Removes the rows of encoded keys, each at its moment, after all puts. Called at most once.
@@ -312,17 +317,9 @@ class VersionedColumns(TableColumns):
         return TableRows(missed, valid_from, values, needed=needed)
 
     def until(self, flow: Flow) -> Int64s:
-        """For each of these changes, which the store has accepted, when its key's next version begins that was there
-        when it came; `END_OF_TIME` without one."""
         _, puts, now = self._beside(flow.at)
-        key, time, _ = self._stored(flow.key, flow.time, NEVER)
-        arrival = np.full(len(key), -1, dtype=np.int64)
-        if (put := self._put) is not None and len(put):
-            key, time = np.concatenate([key, put.key]), np.concatenate([time, put.time])
-            arrival = np.concatenate([arrival, puts])
-        # The first version behind a time is the last one before it, if time runs backwards.
-        at = Timeline(len(self._space.keys), key, -time, arrival).as_of(flow.key, -flow.time - 1, now)
-        return np.where(at < 0, END_OF_TIME, time[at] if len(time) else 0)
+        known = self._known(*self._stored(flow.key, flow.time, NEVER), puts)
+        return known.timeline.following(flow.key, flow.time, now)
 
     def commit(self) -> None:
         if (puts := self._put) is not None and len(puts):

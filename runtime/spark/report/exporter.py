@@ -101,9 +101,9 @@ class PrometheusDisplay(Display, Collector):
                     found.add_metric([node, reason], count)
             yield found
         late = CounterMetricFamily("vsc_late_versions", "Versions that a join may have missed", labels=["node"])
-        for node, count in data.pop(LATE_VERSIONS).items():
-            assert isinstance(count, int)
-            late.add_metric([node], count)
+        for node, versions in data.pop(LATE_VERSIONS).items():
+            assert isinstance(versions, int)
+            late.add_metric([node], versions)
         yield late
         peaks = GaugeMetricFamily("vsc_peak", "The highest value of what a node reports", labels=["node", "name"])
         for name, nodes in data.items():

@@ -117,7 +117,12 @@ def summary_parts(event: Finished) -> list[tuple[str, list[str]]]:
     data = event.metrics.as_dict()
     titled += [("dropped", _reasons(data[Group.DROPPED_RECORDS.value]))]
     titled += [("not found", _reasons(data[Group.MISSED_LOOKUPS.value]))]
-    titled += [("late", [f"{counted(n, 'version')} in '{node}'" for node, n in data[LATE_VERSIONS].items()])]
+    titled += [
+        (
+            "late",
+            [f"{counted(n, 'version')} in '{node}'" for node, n in data[LATE_VERSIONS].items() if isinstance(n, int)],
+        )
+    ]
     titled += [("held", [f"{name} {s.held:,}" for name, s in event.stores.items() if s.held])]
     titled += [
         ("at most", [f"{n:,} held in a partition of '{node}'" for node, n in data.get(HELD_RECORDS, {}).items()])

@@ -155,4 +155,6 @@ class _UnversionedTable:
 def open_table(node: Node, context: Context, results: bool) -> TableStore:
     """A store for `node`, which must have one. `results`: its rows are those of a join of tables or of an aggregate."""
     assert node.store is not None
-    return (_UnversionedTable if node.store.kind == "unversioned" else _VersionedTable)(node, context, results)
+    found: Any = _UnversionedTable if node.store.kind == "unversioned" else _VersionedTable
+    opened: TableStore = found(node, context, results)
+    return opened
