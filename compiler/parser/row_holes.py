@@ -213,7 +213,6 @@ HOLES: dict[str, Callable[..., str]] = {
     "owner": lambda place, index: place.word_at((open_bracket(place) or 0) - 1),
     "part_word": lambda place, index: place.word_at((open_bracket(place) or 0) + 1),
     "part": lambda place, index: place.word_at((open_bracket(place) or 0) + 1).lower(),
-    "cast_value": lambda place, index: _from_open(place, 1, index - 2),
     "before_comma": lambda place, index: before_comma(place),
     "distinct_arguments": lambda place, index: _from_open(place, 2, closing(place, open_bracket(place) or 0) - 1),
     "key_columns": lambda place, index: _from_open(place, 1, closing(place, open_bracket(place) or 0) - 1),

@@ -75,18 +75,11 @@ def _bare(place: WrongPlace) -> bool:
     return opened is not None and (owner in HARD_WORDS or not owner.isidentifier())
 
 
-def _thousands(place: WrongPlace) -> bool:
-    """Whether the comma at the place is inside a number: ``1,000``."""
-    following, starts, ends = place.word_at(place.index + 1), place.tokens.starts, place.tokens.ends
-    return (following.isdigit() and len(following) == 3 and _glued(place)
-            and ends[place.index] == starts[place.index + 1])  # fmt: skip
-
-
-def _decimal_comma(place: WrongPlace) -> bool:
-    """Whether the comma at the place is inside a number and groups nothing: ``1,5``."""
-    following, starts, ends = place.word_at(place.index + 1), place.tokens.starts, place.tokens.ends
-    apart = not _glued(place) or ends[place.index] != starts[place.index + 1]
-    return not apart and following.isdigit() and (place.before == "DECIMAL" or len(following) != 3)
+def _in_number(place: WrongPlace) -> bool:
+    """Whether the comma at the place is inside a number: ``1,000``, ``1,5``."""
+    starts, ends = place.tokens.starts, place.tokens.ends
+    joined = _glued(place) and ends[place.index] == starts[place.index + 1]
+    return joined and place.word_at(place.index + 1).isdigit()
 
 
 def _owner_is(place: WrongPlace, sign: str) -> bool:
@@ -134,8 +127,10 @@ TESTS: dict[str, Callable[[WrongPlace], bool]] = {
     "part_of_time": lambda place: bool(rebuilt.part_of_time(place)),
     "first_distinct": lambda place: place.word_at((open_bracket(place) or 0) + 1).lower() == "distinct",
     "alone_in": lambda place: body(place, place.index, *_ENDS_OF_IN) == place.word,
-    "thousands": _thousands,
-    "decimal_comma": _decimal_comma,
+    "thousands": lambda place: _in_number(place) and len(place.word_at(place.index + 1)) == 3,
+    "decimal_comma": lambda place: (
+        _in_number(place) and (place.before == "DECIMAL" or len(place.word_at(place.index + 1)) != 3)
+    ),
     "in_square": lambda place: _owner_is(place, "["),
     "in_bare": _bare,
     "in_map": _in_map,

@@ -18,6 +18,9 @@ from vsc.compiler.driver import survey_topology
 from vsc.compiler.parser import mistake_rows, mistakes, parse
 from vsc.compiler.parser.mistake_rows import Row
 from vsc.compiler.parser.place import WrongPlace
+from vsc.compiler.parser.row_holes import HOLES, SPANS
+from vsc.compiler.parser.row_tests import TESTS
+from vsc.compiler.parser.row_words import CLASSES
 from vsc.compiler.parser.wording import form_of
 from vsc.compiler.source import SourceFile
 
@@ -55,6 +58,13 @@ def test_every_row_explains_a_noted_mistake(monkeypatch: pytest.MonkeyPatch) -> 
     families = [family for family in mistakes.MISTAKES if isinstance(family, str)]
     every = {(family, row.line) for family in families for row in mistake_rows.rows(family)}
     assert every - found == set()
+
+
+def test_every_name_that_rows_can_use_is_used() -> None:
+    families = [family for family in mistakes.MISTAKES if isinstance(family, str)]
+    written = "\n".join(Path(mistake_rows.__file__).parent.joinpath(f"rows/{one}.txt").read_text() for one in families)
+    signs = ((HOLES, r"\{%s[}+:-]"), (SPANS, r"[/%%]:%s\b"), (TESTS, r"\?%s\b"), (CLASSES, r"[@<>|]:%s\b"))
+    assert [name for names, sign in signs for name in names if not re.search(sign % name, written)] == []
 
 
 OPEN = """\
