@@ -248,7 +248,8 @@ class ByCodePoint implements Comparator {  // as Python orders texts
     }
 
     private static int place(char unit) {  // surrogates are of what comes behind all other units
-        return Character.isSurrogate(unit) ? unit + 0x10000 : unit;
+        int place = unit;
+        return Character.isSurrogate(unit) ? place + 0x10000 : place;
     }
 }
 """.replace("UNREADABLE_NAME", UNREADABLE_NAME)
