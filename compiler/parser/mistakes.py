@@ -21,7 +21,7 @@ from vsc.compiler.parser.surroundings import open_bracket, operation, wrong
 from vsc.compiler.parser.units import duration_mistake
 from vsc.compiler.parser.wording import form_of, found, one_of
 from vsc.compiler.source import Span
-from vsc.grammar.forms import operations
+from vsc.grammar.forms import clauses_of, operations
 
 __all__ = ["MISTAKES", "explain"]
 
@@ -199,14 +199,28 @@ def _unexpected(place: WrongPlace) -> Explanation:
 
 
 def _form(place: WrongPlace) -> str:
-    """The form of the statement, as a last resort."""
+    """The form of the clause that ends too early, or of the statement, as a last resort."""
     at, head = operation(place), place.word_at(place.first)
     word = head if at is None else place.word_at(at)
+    if at is not None and (clause := _unfinished_clause(place, at)) is not None:
+        return f"the form is `{clause}`"
     if word in operations() or word in ("sink", "topology"):
         return f"the form is `{form_of(word)}`"
     if head in ("stream", "table", "global") and place.index > place.first:
         return "the form is `KIND NAME (COLUMN TYPE, ...) from CONNECTOR (...) key COLUMN`, or `KIND NAME = OPERATION`"
     return "remove it, or begin with one of them; `;` ends a statement"
+
+
+def _unfinished_clause(place: WrongPlace, at: int) -> str | None:
+    """The form of the clause in which the place is, if neither another clause nor the end can follow here."""
+    clauses = clauses_of(place.word_at(at))
+    order = [clause.word for clause in clauses]
+    begun = next((word for index in range(place.index - 1, at, -1) if (word := place.word_at(index)) in order), None)
+    if begun is None:
+        return None
+    number = order.index(begun)
+    behind = {"SEMICOLON", *(word.upper() for word in order[number + 1 :])}
+    return None if behind & set(place.expected) else clauses[number].form
 
 
 MISTAKES: tuple[Callable[[WrongPlace], Explanation | None] | str, ...] = (
