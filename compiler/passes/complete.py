@@ -35,12 +35,6 @@ def check_complete(
         declaration = topology.nodes[name]
         if isinstance(declaration, syntax.SourceDecl) or not _computed(kinds, declaration.operation):
             yield _misplaced(name, declaration, clause.history_span)
-        elif clause.complete and not _built(declaration.operation):
-            what = "an aggregate" if isinstance(declaration.operation, syntax.Aggregate) else "a join by a foreign key"
-            yield Finding(
-                "VSC309", clause.history_span, f"the history of {what} cannot be complete yet", (),
-                "remove `history`",
-            )  # fmt: skip
         elif clause.complete:
             yield from _own(name, clause, clock)
             yield from _of_inputs(topology, name, kinds, stores, clause)
@@ -50,10 +44,6 @@ def _computed(kinds: Kinds, operation: syntax.Operation) -> bool:
     if isinstance(operation, syntax.Join):
         return join_form(kinds, operation) == "table-table"
     return isinstance(operation, syntax.Aggregate)
-
-
-def _built(operation: syntax.Operation) -> bool:
-    return not isinstance(operation, syntax.Join) or not operation.on
 
 
 def _misplaced(name: str, declaration: Declaration, span: Span) -> Finding:

@@ -12,22 +12,26 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Answer, Column, Node, Plan
+from vsc.plan.types import BIGINT
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation, Side
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace, ranks
 from vsc.runtime.operators.columns.moments import Moments, arrivals, turns
+from vsc.runtime.operators.complete.answers import CompleteAnswer, Subscriptions
 from vsc.runtime.operators.foreign_key_join import UNCHANGED, Instruction, LeftKeys, Operations, answered, voided
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import TableRows
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.views.question import Question, Status, StoreInfo
-from vsc.runtime.operators.views.view import Contents, Entry, SideStore
+from vsc.runtime.operators.views.view import Contents, Entry, SideStore, StoreView
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.state.moving import Moving
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.timed_rows import SubscriptionStore
+from vsc.runtime.state.versioned_layout import MOVING as VERSIONED
 
 __all__ = ["OPERATOR"]
 
@@ -244,7 +248,21 @@ def _contents(plan: Plan, node: Node, operation: Answer) -> Contents:
 
 
 def _encoded(plan: Plan, node: Node, operation: Answer) -> tuple[Column, ...]:
-    return operation.left_schema.value
+    return (
+        (*operation.left_schema.value, Column("#since", BIGINT)) if operation.complete else operation.left_schema.value
+    )
 
 
-OPERATOR = Operator(_Answer, side_store=SideStore(b"", _contents, _View, lambda _: SubscriptionStore.MOVING, _encoded))
+def _build(site: Site, operation: Answer) -> Step:
+    return CompleteAnswer(site, operation) if operation.complete else _Answer(site, operation)
+
+
+def _view(node: Node, operation: Answer, info: StoreInfo, kv: OrderedKV) -> StoreView:
+    return (Subscriptions if operation.complete else _View)(node, operation, info, kv)
+
+
+def _moving(operation: Answer) -> Moving:
+    return VERSIONED if operation.complete else SubscriptionStore.MOVING
+
+
+OPERATOR = Operator(_build, side_store=SideStore(b"", _contents, _view, _moving, _encoded))

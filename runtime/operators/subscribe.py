@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from vsc.runtime.operators.new_keys import NewKeys
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.api import NEVER
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.values import to_array, to_values
 
@@ -111,11 +113,27 @@ class _Subscribe(Step):
         values = (
             *taken(flow.keys, rows),
             *taken([flow.values[i] for i in self._columns], carried),
+            *self._span(flow, rows, second[0]),
             pa.array(instruction.astype(np.int32)),
         )
         at = self._site.give(flow.at.take(rows), (order >= len(one)).astype(np.int64))
         there = np.ones(len(rows), dtype=np.bool_)
         return Flow(at, flow.key[rows], flow.space, flow.time[rows], there, keys, values)
+
+    def _span(self, flow: Flow, rows: Int64s, now: NewKeys) -> tuple[pa.Array, ...]:
+        """The columns of `SPAN` for the changes at `rows`, if the join's history is complete. `now`: the keys that the
+        new rows refer to."""
+        if not self._operation.complete:
+            return ()
+        assert flow.until is not None
+        ends, closing = np.zeros(len(flow), dtype=np.bool_), np.flatnonzero(flow.until < NEVER)
+        if len(closing):
+            asking = replace(flow.take(closing), time=flow.until[closing])
+            found = self._site.look_up(self._site.node.inputs[0], as_of=True)(asking)
+            following, _ = self._of(asking, found.time, found.present, found.values)
+            mine = NewKeys(now.there[closing], taken(now.columns, closing))
+            ends[closing] = ~mine.same(following, self._keys)
+        return pa.array(flow.until[rows]), pa.array(ends[rows])
 
 
 OPERATOR = Operator(_Subscribe)

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from vsc.plan.nodes import ToTable
 from vsc.runtime.operators.columns.flow import blanked
+from vsc.runtime.operators.complete.answers import CompleteAnswers
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.table import TableStep
@@ -15,6 +16,8 @@ __all__ = ["OPERATOR"]
 
 
 def _build(site: Site, operation: ToTable) -> Step:
+    if site.node.complete:
+        return CompleteAnswers(site)
     if operation.delete_when is None:
         return TableStep(site)
     deletes = site.evaluation([operation.delete_when])

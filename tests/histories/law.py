@@ -207,6 +207,25 @@ SHAPES: dict[str, Shape] = {
         {"j": ("k", "x, y"), "l": ("k", "n, x, y")},
         frozenset("abc"),
     ),
+    **{
+        f"{mode or 'inner'} join by a foreign key": Shape(
+            f"table j = {mode} join a with b on f select {_SIDES} {{complete}};",
+            {"j": f"select a.t, a.k, {_SIDES} from a {mode} join b on a.t = b.t and a.f = b.k"},
+            {"j": ("k", "x, y, z")},
+        )
+        for mode in ("", "left")
+    },
+    "foreign keys of itself": Shape(
+        "table j = left join a with a as boss on f select a.n as x, boss.n as y {complete};"
+        "table big = filter a where n > 1; table i = join big with j on f select big.n as x, j.y as y {complete};",
+        {
+            "j": "select a.t, a.k, a.n as x, boss.n as y from a left join a as boss on a.t = boss.t and a.f = boss.k",
+            "big": "select * from a where n > 1",
+            "i": "select big.t, big.k, big.n as x, j.y from big join j on big.t = j.t and big.f = j.k",
+        },
+        {"j": ("k", "x, y"), "i": ("k", "x, y")},
+        frozenset("a"),
+    ),
     "sums": Shape(
         "table g = aggregate a group by f select count(*) as n, sum(n) as s, min(n) as low, max(n) as high, "
         "count(distinct n) as d, avg(n) as m {complete};",

@@ -118,3 +118,47 @@ def test_a_late_row_holds_until_the_next_one_of_its_key() -> None:
     assert counted([("o", "A", 1, 0), ("o", "A", 1, 10), ("o", "A", 2, 5), ("o", "A", 2, 5)]) == [
         [("A", (1, 1), 0)], [], [("A", (1, 2), 5), ("A", (1, 1), 10)], [],
     ]  # fmt: skip
+
+
+PURCHASES = """
+table orders (id string, customer string, at bigint) from memory () key id timestamp at
+  delete when customer is null materialize versioned (retention = 1 hour);
+table customers (customer string, name string, at bigint) from memory () key customer timestamp at
+  delete when name is null materialize versioned (retention = 1 hour);
+table j = {mode} join orders with customers on customer select customers.name as name
+  materialize versioned (retention = 1 hour, history = 'complete');
+sink j to memory ();
+"""
+
+
+def purchased(rows: Sequence[tuple[str, str, str | None, int]], mode: str = "") -> list[list[Any]]:
+    """What goes out at each order or customer."""
+    found = []
+    with TopologyTestDriver(PURCHASES.format(mode=mode)) as driver:
+        for name, key, value, at in rows:
+            columns = ("id", "customer") if name == "orders" else ("customer", "name")
+            driver.pipe(name, {columns[0]: key, columns[1]: value, "at": at})
+            found.append(
+                [(r.key["id"], (r.value and r.value["name"]) or str(r.value), r.timestamp) for r in driver.read("j")]
+            )
+    return found
+
+
+def test_a_customer_that_comes_behind_the_order() -> None:
+    rows = [("customers", "c", "old", 0), ("orders", "o", "c", 5), ("customers", "c", "new", 2)]
+    assert purchased(rows) == [[], [("o", "old", 5)], [("o", "new", 5)]]
+
+
+def test_the_key_and_the_rows_of_both_sides_change_with_time() -> None:
+    rows = [
+        ("customers", "c", "C", 0), ("customers", "d", "D", 0), ("orders", "o", "c", 5), ("orders", "o", "d", 20),
+        ("customers", "c", "C10", 10), ("orders", "o", "d", 8), ("customers", "d", None, 15), ("orders", "o", None, 12),
+    ]  # fmt: skip
+    assert purchased(rows, "left")[2:] == [
+        [("o", "C", 5)],
+        [("o", "D", 20)],
+        [("o", "C10", 10)],
+        [("o", "D", 8), ("o", "D", 10)],
+        [("o", "{'name': None}", 15), ("o", "{'name': None}", 20)],
+        [("o", "None", 12), ("o", "None", 15)],
+    ]
