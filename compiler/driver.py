@@ -14,6 +14,7 @@ from vsc.compiler import syntax
 from vsc.compiler.allowances import allowed
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Diagnostic, Finding, TopologyError, locate
+from vsc.compiler.environment import Environment
 from vsc.compiler.includes import Includes
 from vsc.compiler.parser import parse
 from vsc.compiler.passes.check import CheckedTopology, Survey, check, survey
@@ -86,7 +87,7 @@ def check_source(
 
 def included_files(text: str, path: str) -> tuple[str, ...]:
     """The paths of the files that a topology includes, as far as they can be read."""
-    source, *_ = _resolved(SourceFile(path, text), _NO_VARIABLES)
+    source, *_ = _resolved(SourceFile(path, text), _NO_VARIABLES, Environment())
     return tuple(part.path for part in source.included)
 
 
@@ -103,25 +104,27 @@ def compile_source(text: str, path: str = "topology.vdsl", variables: Mapping[st
 
 def survey_topology(text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES) -> Surveyed:
     """The facts of a topology that may be half written, for editors; see `compile_topology`."""
-    source, file, topology, before = _resolved(SourceFile(path, text), variables)
+    environment = Environment()
+    source, file, topology, before = _resolved(SourceFile(path, text), variables, environment)
     found, of_passes = survey(source, topology)
-    return Surveyed(source, file, found, _unique(allowed((*before, *of_passes), source)))
+    return Surveyed(source, file, found, _unique(environment.hidden(allowed((*before, *of_passes), source))))
 
 
 def _check(
     given: SourceFile, variables: Mapping[str, str]
 ) -> tuple[SourceFile, CheckedTopology | None, tuple[Finding, ...]]:
     """The topology with the files that it includes, checked (None if there is an error), and all findings."""
-    source, _, topology, before = _resolved(given, variables)
+    environment = Environment()
+    source, _, topology, before = _resolved(given, variables, environment)
     checked, findings = check(source, topology, before)
-    return source, checked, allowed(findings, source)
+    return source, checked, environment.hidden(allowed(findings, source))
 
 
 def _resolved(
-    given: SourceFile, variables: Mapping[str, str]
+    given: SourceFile, variables: Mapping[str, str], environment: Environment
 ) -> tuple[SourceFile, syntax.File, Topology, tuple[Finding, ...]]:
     includes = Includes(given)
-    parsed = parse(given.text, ChainMap(_texts(variables), os.environ), includes)
+    parsed = parse(given.text, ChainMap(_texts(variables), environment), includes)
     stem = os.path.splitext(os.path.basename(given.path))[0]
     topology, misnamed = resolve(parsed.file, stem, complete=not parsed.findings)
     return includes.source, parsed.file, topology, (*parsed.findings, *misnamed)

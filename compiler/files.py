@@ -1,7 +1,7 @@
 """Where a topology is: in a file, or in a string.
 
 Guarantees: one rule decides everywhere which of them a string is (`source_file`), and files are read in one way
-(`read_text`).
+(`read_text`). Meanwhile `below` bounds which ones: who checks other people's topologies shows no lines of other files.
 """
 
 from __future__ import annotations
@@ -9,17 +9,23 @@ from __future__ import annotations
 import codecs
 import os
 import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import BinaryIO
 
 from vsc.compiler.source import SourceFile
 from vsc.plan.words import bytes_text
 
-__all__ = ["FileError", "MissingFileError", "holds_plan", "read_stream", "read_text", "source_file"]
+__all__ = ["FileError", "MissingFileError", "below", "bound", "holds_plan", "read_stream", "read_text", "source_file"]
 
 _MAX_BYTES = 64 << 20  # of a topology or a plan: far more than anyone writes, far less than a machine's memory
 
 _UNNAMED = "topology.vdsl"
 """The path that messages show for a topology that is not in a file."""
+
+
+_below: ContextVar[tuple[str, ...] | None] = ContextVar("below", default=None)
 
 
 class FileError(OSError):
@@ -32,6 +38,25 @@ class FileError(OSError):
 
 class MissingFileError(FileError, FileNotFoundError):
     """The file does not exist."""
+
+
+@contextmanager
+def below(places: Sequence[str]) -> Iterator[None]:
+    """Meanwhile, a file that is read has to lie in one of these folders, wherever it is a link to."""
+    token = _below.set(tuple(os.path.realpath(place) for place in places))
+    try:
+        yield
+    finally:
+        _below.reset(token)
+
+
+def bound(path: str) -> None:
+    """Raises `FileError` if a file lies outside of what `below` allows."""
+    real, places = os.path.realpath(path), _below.get()
+    if places is not None and not any(os.path.commonpath([real, place]) == place for place in places):
+        link = ", where it is a link to" if os.path.islink(path) else ""
+        message = f"{path} does not lie below {' or '.join(places)}{link}"
+        raise FileError(message, "move it there, or allow more with `--include-root FOLDER`")
 
 
 def source_file(given: str | os.PathLike[str]) -> SourceFile:
@@ -60,6 +85,7 @@ def read_text(path: str, only_files: bool = False) -> str:
     `only_files`: a pipe or a device, of which a read may not end, is none.
     """
     try:
+        bound(path)
         mode = os.stat(path).st_mode if only_files else 0
         if only_files and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise FileError(f"{path} is a pipe or a device, not a file", "name a file")

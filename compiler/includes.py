@@ -1,7 +1,7 @@
 """The files that a topology includes: found beside the file that includes them, and read once.
 
 A file includes others at the beginning of any statement. What is included a second time is already there; a file that
-includes itself, over others or not, is refused.
+includes itself, over others or not, is refused. So is one that is not a topology: no finding shows a line of it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from vsc.compiler.source import Included, SourceFile
 __all__ = ["Includes"]
 
 _MAX_DEPTH = 50
+_SUFFIX = ".vdsl"
 
 
 class _Open(NamedTuple):
@@ -49,6 +50,9 @@ class Includes:
         if len(self._open) > _MAX_DEPTH:
             help = "include the files directly"
             return Finding("VSC015", statement.span, f"files are included more than {_MAX_DEPTH} levels deep", (), help)
+        if not os.path.realpath(path).endswith(_SUFFIX) and not os.path.isdir(path):
+            help = f"only files called *{_SUFFIX} are included"
+            return Finding("VSC027", statement.path_span, f"{path} is not a topology", (), help)
         try:
             text = read_text(path, only_files=True)
         except FileError as error:

@@ -16,7 +16,7 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.parser import types
 from vsc.compiler.parser.lexer import Tokens
-from vsc.compiler.parser.variables import REFERENCE, expand, missing_variable
+from vsc.compiler.parser.variables import REFERENCE, expand, value_of
 from vsc.compiler.source import Span
 from vsc.plan.record import record
 from vsc.plan.types import STRING, DataType
@@ -144,9 +144,9 @@ class ExpressionBuilder:
 
     def value_of(self, name: str, span: Span) -> Value:
         """The value of a variable that replaces a whole literal: parsed if it reads as a literal, else a string."""
-        value = self.variables.get(name)
-        if value is None:
-            self.findings.append(missing_variable(name, span))
+        value = value_of(name, span, self.variables)
+        if isinstance(value, Finding):
+            self.findings.append(value)
             self.flawed = True
             return syntax.Literal(None, span)
         read = self._read_literal(value)

@@ -218,3 +218,53 @@ def test_one_offset_is_a_place_in_any_file() -> None:
     ]  # fmt: skip
     assert [source.own(Span(at, at + 1)) for at in (0, 6, 9)] == [Span(0, 1), Span(3, 5), Span(3, 5)]
     assert {path: file.text for path, file in source.files().items()} == {"t": "ab\ncd", "one": "ef", "two": "gh"}
+
+
+SECRET = "root:x:0:0:password\n"
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, files: Files) -> Path:
+    """A folder beside the topologies, with a file that nobody is to see."""
+    folder = tmp_path.parent / f"{tmp_path.name}-elsewhere"
+    folder.mkdir()
+    (folder / "secret.vdsl").write_text(SECRET)
+    (folder / "secret.env").write_text(SECRET)
+    return folder
+
+
+@pytest.mark.parametrize("command", ["check", "fmt", "test"])
+def test_no_line_of_a_file_elsewhere_is_shown(
+    files: Files, elsewhere: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files.folder)
+    (files.folder / "link.vdsl").symlink_to(elsewhere / "secret.vdsl")
+    files.write("t.vdsl", f"include '{elsewhere}/secret.vdsl';\n{TOPOLOGY}")
+    files.write("u.vdsl", f"include 'shared/../link.vdsl';\n{TOPOLOGY}")
+    files.write("v.vdsl", f"include '{elsewhere}/secret.env';\n{TOPOLOGY}")
+    steps = f"scenarios:\n- {{name: a, steps: [{{payments: {{file: ../{elsewhere.name}/secret.env}}}}]}}\n"
+    files.write("a.scenario.yaml", f"topology: t.vdsl\n{steps}")
+    files.write("b.scenario.yaml", f"topology: {elsewhere}/secret.vdsl\n{steps}")
+    files.write("w.vdsl", TOPOLOGY)
+    files.write("c.scenario.yaml", f"topology: w.vdsl\n{steps}")
+    found = files.run(command, ".")
+    assert found.status == 2 and "does not lie below" in found.err + found.out
+    assert "password" not in found.err + found.out
+
+
+def test_a_root_for_includes_allows_more(files: Files, elsewhere: Path) -> None:
+    (elsewhere / "common.vdsl").write_text(SOURCES)
+    path = files.write("t.vdsl", TOPOLOGY.replace("shared/common.vdsl", str(elsewhere / "common.vdsl")))
+    refused = files.run("check", path)
+    assert refused.status == 1
+    assert f"{elsewhere}/common.vdsl does not lie below" in refused.err
+    assert "allow more with `--include-root FOLDER`" in refused.err
+    assert files.run("check", path, "--include-root", elsewhere).status == 0
+
+
+def test_only_topologies_are_included(files: Files) -> None:
+    files.write("shared/secret.env", SECRET)
+    path = files.write("t.vdsl", f"include 'shared/secret.env';\n{TOPOLOGY}")
+    found = files.run("compile", path)
+    assert found.status == 1 and "shared/secret.env is not a topology" in found.err
+    assert "password" not in found.err

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from vsc.cli.common import (
     add_allow,
+    add_include_roots,
     add_variables,
     allowed_codes,
+    bounded,
     print_payload,
     read_texts,
     topologies,
@@ -48,13 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_allow(parser)
     add_watch(parser)
     add_variables(parser)
+    add_include_roots(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Checks the files. Returns 2 if one cannot be read, 1 if one has errors (or denied warnings), else 0."""
-    if args.watch:
-        watched("vsc check", args.paths, lambda: with_included(topologies(args.paths)), lambda: _once(args))
-    return _once(args)
+    with bounded(args):
+        if args.watch:
+            watched("vsc check", args.paths, lambda: with_included(topologies(args.paths)), lambda: _once(args))
+        return _once(args)
 
 
 def _once(args: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 
 from vsc.cli.errors import UsageError
 from vsc.cli.problems import Problem, discard, tell
@@ -20,9 +20,11 @@ __all__ = [
     "STDIN",
     "add_allow",
     "add_functions",
+    "add_include_roots",
     "add_variables",
     "allowed_codes",
     "allowed_modules",
+    "bounded",
     "print_payload",
     "read_stdin",
     "read_text",
@@ -83,6 +85,30 @@ def allowed_codes(args: argparse.Namespace) -> frozenset[str]:
             if (wrong := cannot_allow(code)) is not None:
                 raise UsageError(f"--allow {code}: {wrong[0]}", wrong[1])
     return frozenset(found)
+
+
+def add_include_roots(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--include-root``."""
+    parser.add_argument(
+        "--include-root",
+        metavar="FOLDER",
+        action="append",
+        default=[],
+        help="read files below this folder, too, such as those that topologies include (default: the working "
+        "directory, and each PATH that lies elsewhere); can be repeated",
+    )
+
+
+def bounded(args: argparse.Namespace) -> AbstractContextManager[None]:
+    """Bounds the files that are read to the working directory, the paths that lie elsewhere, and ``--include-root``."""
+    here = os.path.realpath(os.getcwd())
+    found = [here, *args.include_root]
+    for path in args.paths:
+        is_pipe = os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
+        place = path if is_pipe or os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
+        if os.path.commonpath([os.path.realpath(place), here]) != here:
+            found.append(place)
+    return files.below(tuple(dict.fromkeys(found)))
 
 
 def add_functions(parser: argparse.ArgumentParser) -> None:

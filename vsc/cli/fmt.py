@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from vsc.cli.common import STDIN, print_payload, read_stdin, read_text, topologies, write_file
+from vsc.cli.common import (
+    STDIN,
+    add_include_roots,
+    bounded,
+    print_payload,
+    read_stdin,
+    read_text,
+    topologies,
+    write_file,
+)
 from vsc.cli.errors import UsageError
 from vsc.cli.problems import tell, tell_findings
 
@@ -30,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file is not formatted")
     parser.add_argument("--diff", action="store_true", help="like --check, and show the changes")
+    add_include_roots(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -38,6 +48,11 @@ def execute(args: argparse.Namespace) -> int:
         if len(args.paths) > 1:
             raise UsageError("vsc fmt: `-` cannot be combined with files", "format files in another command")
         return _stdin(args)
+    with bounded(args):
+        return _files(args)
+
+
+def _files(args: argparse.Namespace) -> int:
     changed = failed = same = 0
     done = "would be reformatted" if args.check or args.diff else "reformatted"
     for path in topologies(args.paths):

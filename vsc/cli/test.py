@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 from vsc.cli.common import (
     add_allow,
     add_functions,
+    add_include_roots,
     add_variables,
     allowed_codes,
     allowed_modules,
+    bounded,
     print_payload,
     read_texts,
     variables,
@@ -56,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_watch(parser)
     add_functions(parser)
     add_variables(parser)
+    add_include_roots(parser)
     add_allow(parser)
 
 
@@ -64,8 +67,10 @@ def execute(args: argparse.Namespace) -> int:
     if args.watch:
         if args.accept or args.accept_changed:
             raise UsageError("--watch does not go with --accept", "look at what is written, once")
-        watched("vsc test", args.paths, lambda: _read(args.paths), lambda: _once(args))
-    return _once(args)
+        with bounded(args):
+            watched("vsc test", args.paths, lambda: _read(args.paths), lambda: _once(args))
+    with bounded(args):
+        return _once(args)
 
 
 def _once(args: argparse.Namespace) -> int:

@@ -51,7 +51,7 @@ function _shtab_vsc_using
 end
 
 set -g _shtab_vsc_commands inspect check fmt compile run pack diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' 'store purge' init completion lsp doctor
-set -g _shtab_vsc_opts_with_value --accept --allow --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --functions --jars --key --keytab --kind --limit --lineage --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --print-submit --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
+set -g _shtab_vsc_opts_with_value --accept --allow --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --functions --include-root --jars --key --keytab --kind --limit --lineage --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --print-submit --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
 
 complete -c vsc -e
 complete -c vsc -f
@@ -75,11 +75,13 @@ complete -c vsc -n '_shtab_vsc_using check' -l deny-warnings -d 'exit with 1 if 
 complete -c vsc -n '_shtab_vsc_using check' -l allow -x -d 'warnings that are not shown and not denied, such as VSC313, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using check' -l watch -d 'run again whenever a file changes, until Ctrl-C'
 complete -c vsc -n '_shtab_vsc_using check' -l var -x -d 'a value for ${NAME}; can be repeated'
+complete -c vsc -n '_shtab_vsc_using check' -l include-root -x -d 'read files below this folder, too, such as those that topologies include (default: the working directory, and each PATH that lies elsewhere); can be repeated'
 complete -c vsc -n '_shtab_vsc_using check; and test $_shtab_vsc_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a topology, a folder with topologies (*.vdsl), or - for standard input'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a fmt -d 'Format topologies: one style, comments stay where they are. Files end up in UTF-8 with LF line ends. A file with a syntax error is left alone.'
 complete -c vsc -n '_shtab_vsc_using fmt' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using fmt' -l check -d 'write nothing; exit with 1 if a file is not formatted'
 complete -c vsc -n '_shtab_vsc_using fmt' -l diff -d 'like --check, and show the changes'
+complete -c vsc -n '_shtab_vsc_using fmt' -l include-root -x -d 'read files below this folder, too, such as those that topologies include (default: the working directory, and each PATH that lies elsewhere); can be repeated'
 complete -c vsc -n '_shtab_vsc_using fmt; and test $_shtab_vsc_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a topology, a folder with topologies (*.vdsl), or - for standard input (default: this folder)'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a compile -d 'Turn a topology into its plan, or show it in another form.'
 complete -c vsc -n '_shtab_vsc_using compile' -s h -l help -d 'show this help message and exit'
@@ -198,6 +200,7 @@ complete -c vsc -n '_shtab_vsc_using test' -l seed -x -d 'of --disorder: the ord
 complete -c vsc -n '_shtab_vsc_using test' -l watch -d 'run again whenever a file changes, until Ctrl-C'
 complete -c vsc -n '_shtab_vsc_using test' -l functions -x -d 'modules from which the topology may call functions, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using test' -l var -x -d 'a value for ${NAME}; can be repeated'
+complete -c vsc -n '_shtab_vsc_using test' -l include-root -x -d 'read files below this folder, too, such as those that topologies include (default: the working directory, and each PATH that lies elsewhere); can be repeated'
 complete -c vsc -n '_shtab_vsc_using test' -l allow -x -d 'warnings that are not shown and not denied, such as VSC313, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using test; and test $_shtab_vsc_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a scenario file (*.scenario.yaml), or a folder to look for them in'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a store -d 'Look into the state of a checkpoint.'

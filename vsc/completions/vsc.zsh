@@ -55,6 +55,7 @@ _shtab_vsc_check_options=(
   "*--allow[warnings that are not shown and not denied, such as VSC313, separated by commas\; can be repeated]:CODES:"
   "--watch[run again whenever a file changes, until Ctrl-C]"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
+  "*--include-root[read files below this folder, too, such as those that topologies include (default\: the working directory, and each PATH that lies elsewhere)\; can be repeated]:FOLDER:"
   "(*):a topology, a folder with topologies (\*.vdsl), or - for standard input:_files"
 )
 
@@ -147,6 +148,7 @@ _shtab_vsc_fmt_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--check[write nothing\; exit with 1 if a file is not formatted]"
   "--diff[like --check, and show the changes]"
+  "*--include-root[read files below this folder, too, such as those that topologies include (default\: the working directory, and each PATH that lies elsewhere)\; can be repeated]:FOLDER:"
   "(*)::a topology, a folder with topologies (\*.vdsl), or - for standard input (default\: this folder):_files"
 )
 
@@ -464,6 +466,7 @@ _shtab_vsc_test_options=(
   "--watch[run again whenever a file changes, until Ctrl-C]"
   "*--functions[modules from which the topology may call functions, separated by commas\; can be repeated]:MODULES:"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
+  "*--include-root[read files below this folder, too, such as those that topologies include (default\: the working directory, and each PATH that lies elsewhere)\; can be repeated]:FOLDER:"
   "*--allow[warnings that are not shown and not denied, such as VSC313, separated by commas\; can be repeated]:CODES:"
   "(*):a scenario file (\*.scenario.yaml), or a folder to look for them in:_files"
 )

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from vsc.compiler import TopologyError, compile_topology
-from vsc.compiler.files import FileError, MissingFileError, read_text
+from vsc.compiler.files import FileError, MissingFileError, bound, read_text
 from vsc.compiler.source import Position
 from vsc.plan.nodes import Column, Node, Plan, Source
 from vsc.runtime.errors import VscRuntimeError
@@ -231,8 +231,11 @@ class _Steps:
         """The rows of a file. Those that cannot be used are dropped, and reported, as they are fed."""
         path = str(_beside(self._document, node))
         try:
+            bound(path)
             return Read(file_rows(source, path, self._variables, time))
         except VscRuntimeError as error:
+            raise self._document.error(node, error.message, error.help) from None
+        except FileError as error:
             raise self._document.error(node, error.message, error.help) from None
         except FileNotFoundError:
             help = "the path of a file of rows starts at the scenario file's folder"
