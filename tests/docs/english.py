@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -28,6 +27,7 @@ SOURCES = sorted(
     - {Path(__file__)}
 )
 _CODE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"(?:^|\s)#\s*(.*)")
 _SPAN = re.compile(r"`[^`\n]*`")
 
 STILTED = {
@@ -88,19 +88,30 @@ def messages(module: Path) -> list[tuple[int, str]]:
 
 
 def remarks(module: Path) -> Iterator[tuple[int, str]]:
-    """The docstrings and comments of a module, with their lines; lines of comments that follow each other are one."""
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    """The docstrings and comments of a module, with their lines; lines of comments that follow each other are one.
+
+    What looks like a comment inside of a text counts as one: it is English, too.
+    """
+    source = module.read_text(encoding="utf-8")
+    for node in _statements(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
     last, text = 0, ""
-    with module.open("rb") as file:
-        for token in tokenize.tokenize(file.readline):
-            if token.type != tokenize.COMMENT:
-                continue
-            line, said = token.start[0], token.string.lstrip("# ")
-            if line != last + 1 and text:
-                yield last, text
-                text = ""
-            last, text = line, f"{text} {said}"
+    for line, code in enumerate(source.splitlines(), 1):
+        comment = _COMMENT.search(code) if "#" in code else None
+        if comment is None:
+            continue
+        if line != last + 1 and text:
+            yield last, text
+            text = ""
+        last, text = line, f"{text} {comment[1]}"
     if text:
         yield last, text
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements inside of a node: a walk that leaves expressions out."""
+    for part in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for statement in getattr(node, part, ()):
+            yield statement
+            yield from _statements(statement)

@@ -17,12 +17,14 @@ from tests.random_topologies.seeds import seeds
 pytestmark = pytest.mark.long
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 20))
 def test_cuts_restarts_and_engines_do_not_show(seed: int) -> None:
     case = Case.of(seed)
     assert not case.difference(case.epochs)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 5))
 def test_every_byte_of_the_state_is_the_same_however_the_records_are_cut(seed: int) -> None:
     case = Case.of(seed)
