@@ -1,7 +1,7 @@
 """What `make test` shows on this machine: each seam once. The other slow tests are left to `make full`.
 
 A seam is where vsc meets what it does not control, or where its own parts meet only on Spark. The test that shows it
-says so: ``@pytest.mark.seam("kafka source")``, or ``seam("windows", first=2)`` for two cases of many. Each other test
+says so: ``@pytest.mark.seam("kafka source")``, or ``seam("times", first=2)`` for two cases of many. Each other test
 that needs a JVM or seconds (`spark`, `slow`) gets the marker `full` by itself, so a new test needs nothing: it makes
 `make test` no longer. `tests/architecture/test_seams.py` holds the list against the markers, and against the
 connectors. ``python -m tests.seams`` prints which test shows what.
@@ -26,7 +26,7 @@ SEAMS = (
     *(f"{kind} {role}" for kind, facts in FACTS.items() if kind != _ONLY_IN_TESTS for role in facts.roles),
     "formats of Kafka", "an object store",
     "the examples", "steps without state", "joins of tables, global tables, merge, explode", "a join of streams",
-    "distinct", "rows that expire", "records without key", "sources in step", "times",
+    "distinct", "a stream in order", "rows that expire", "records without key", "sources in step", "times",
     "own functions", "expressions beside Spark's", "random topologies",
     "bad records", "dropped records", "failures", "metrics and lineage", "a terminal", "Python workers",
     "a restart", "a kill", "a damaged checkpoint", "stores", "a checkpoint of an earlier release",

@@ -60,10 +60,6 @@ def test_a_file_stays_in_its_share_when_others_come() -> None:
     assert share_of("tests/new/test_a.py", dealt, SHARES) == share_of("tests/new/test_a.py", {}, SHARES)
 
 
-def test_every_listed_file_is_there() -> None:
-    assert [path for path in costs() if not (ROOT / path).is_file()] == [], "run `python -m tools.test_costs`"
-
-
 @pytest.mark.parametrize("text", ["0/8", "9/8", "3", "a/b", "3/"])
 def test_a_share_that_cannot_be_is_refused(text: str) -> None:
     with pytest.raises(pytest.UsageError, match="such as 3/8"):

@@ -1,4 +1,4 @@
-"""Joins of tables, changes, global tables, exploded and merged streams on Spark: per key what the test driver gives."""
+"""Joins of tables, changes, global tables, exploded and merged ones on Spark: per key what the test driver gives."""
 
 from __future__ import annotations
 
@@ -31,8 +31,11 @@ table latest = to_table named;
 table met = outer join bosses with latest select own, boss, word, name;
 sink named to files (path = '${out}/named', format = 'parquet') ;
 stream moved = to_stream bosses;
+table kept = to_table notes;
+table each = explode kept by words as (n, word);
 sink met to files (path = '${out}/met', format = 'parquet');
 sink moved to files (path = '${out}/moved', format = 'parquet');
+sink each to files (path = '${out}/each', format = 'parquet');
 """
 
 ROWS: dict[str, list[dict[str, Any]]] = {
@@ -60,14 +63,15 @@ def test_tables_meet_on_spark_as_in_the_driver(spark: Any, tmp_path: Path) -> No
     with TopologyTestDriver(TOPOLOGY, variables=variables, partitions=2) as driver:
         for one in order_epoch(plan, fed):
             driver.pipe(one.source, one.row)
-        for node in ("named", "met", "moved"):
+        for node in ("named", "met", "moved", "each"):
             expected = defaultdict(list)
             for record in driver.read(node):
-                expected[record.key["id"]].append(record.value)
+                expected[tuple(record.key.values())].append(record.value)
             found = defaultdict(list)
             for row in parquet_rows(tmp_path / "out" / node):
                 change = row.pop("_change", "upsert")
                 row.pop("_timestamp", None)
-                found[row.pop("id")].append(row if change == "upsert" else None)
+                key = tuple(row.pop(column.name) for column in plan.node(node).schema.key)
+                found[key].append(row if change == "upsert" else None)
             assert found == expected, node
             assert len(found) >= 3

@@ -23,6 +23,7 @@ FIRST = [[("z", 1, 30), ("y", 2, 25), ("c", 3, 25)], [("a", 4, 25), ("b", 5, 21)
 LATER = [[("q", 8, 24), ("q", 9, 23), ("e", 10, 50)]]
 
 
+@pytest.mark.seam("a stream in order")
 def test_records_go_on_in_one_order_over_all_partitions(spark: Any, tmp_path: Path) -> None:
     plan, lost = compiled(TOPOLOGY), Metrics()
     runs = [[[dict(zip(("k", "n", "at"), row, strict=True)) for row in file] for file in files]
