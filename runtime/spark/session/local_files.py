@@ -43,5 +43,6 @@ def use_local_files(spark: SparkSession) -> None:
         settings.set(_SETTING, CLASS)
         files.get(local, settings).close()  # Hadoop forgets the one that it keeps
         files.get(local, settings)
-    except Py4JError as error:  # an epoch takes longer, and is the same
-        _log.warning("Hadoop starts a process for each local file that it creates: %s", str(error).splitlines()[0])
+    except Py4JError as error:
+        why = str(error).splitlines()[0]
+        _log.warning("local files are listed as the disk and its links have them, and Hadoop starts processes: %s", why)

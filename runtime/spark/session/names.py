@@ -7,13 +7,19 @@ Hadoop does not find such files, and leaves them out of a folder without a word.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterator
 
-__all__ = ["LOCALE", "UTF8", "executor_locale", "utf8_names"]
+from pyspark.sql import SparkSession
+
+from vsc.runtime.spark.base.java import java_class
+
+__all__ = ["LOCALE", "UTF8", "executor_locale", "tell_encoding", "utf8_names"]
 
 LOCALE, UTF8 = "LC_ALL", "C.UTF-8"
 """The variable that decides, and the locale for every language."""
+_log = logging.getLogger(__name__)
 _DECIDING = (LOCALE, "LC_CTYPE", "LANG")
 """The variables that say the encoding: the first one that is set."""
 
@@ -23,6 +29,16 @@ def executor_locale(master: str) -> dict[str, str]:
     if master.startswith("local") and not master.startswith("local-cluster"):
         return {}
     return {f"spark.executorEnv.{LOCALE}": UTF8}
+
+
+def tell_encoding(spark: SparkSession) -> None:
+    """Warns of a driver's JVM that cannot read every file name: a session that others have started."""
+    encoding = str(java_class(spark, "java.lang.System").getProperty("sun.jnu.encoding"))
+    if encoding.upper() != "UTF-8":
+        _log.warning(
+            "Spark's JVM reads names of files as %s, and one with another letter stops the run: start it with %s=%s",
+            encoding, LOCALE, UTF8,
+        )  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -49,6 +49,7 @@ from vsc.runtime.spark.formats.text_files import check_text
 from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
 from vsc.runtime.spark.formats.zones import check_zone
 from vsc.runtime.spark.session.local_files import use_local_files
+from vsc.runtime.spark.session.names import tell_encoding
 
 __all__ = ["FilesConnector"]
 
@@ -117,6 +118,7 @@ class FilesConnector(Connector):
             found = files.matches()
         if files.is_local:
             use_local_files(spark)
+            tell_encoding(spark)
         if not found:
             raise _missing(options, path)
         if options.text("format") in _TEXT:
