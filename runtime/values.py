@@ -209,12 +209,12 @@ def from_python(value: Any, type: DataType) -> Any:
 
     Timestamps are aware ``datetime`` values, ISO text or milliseconds since the epoch. Dates may also be ISO text, and
     decimals ``int``, ``float`` or text if no digit is lost. A member missing in the ``dict`` of a struct is null. A
-    number, a boolean or an array of numpy counts as that of Python.
+    number, a boolean, a text or an array of numpy counts as that of Python.
     Raises a ValueError that names the type if `value` is of another type or does not fit.
     """
     if value is None:
         return None
-    if isinstance(value, np.number | np.bool_ | np.ndarray):
+    if isinstance(value, np.number | np.bool_ | np.character | np.ndarray):
         value = value.tolist()
     match type:
         case ScalarType(name) if name in _FROM_PYTHON:

@@ -14,6 +14,7 @@ SOURCE = r"""
 package vsc;
 
 import java.io.File;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
@@ -56,7 +57,7 @@ public class LocalFiles extends LocalFileSystem {
     }
 
     public FileStatus[] listStatus(Path path) throws IOException {
-        if (isSource("org.apache.spark.util.HadoopFSUtils") && getFileStatus(path).isDirectory()) {
+        if (pathToFile(path).isDirectory() && isSource("org.apache.spark.util.HadoopFSUtils")) {
             return new Listed(this).below(path);
         }
         return super.listStatus(path);
@@ -104,12 +105,12 @@ class Listed {
         walk(folder, real(file(folder)));
         while (!links.isEmpty()) {
             Path link = (Path) links.pollFirstEntry().getValue();
-            File place = file(link);
-            String target = place.exists() ? real(place) : null;
-            if (target != null && place.isDirectory()) {
+            FileStatus status = status(link);
+            String target = status == null ? null : real(file(link));
+            if (target != null && status.isDirectory()) {
                 walk(link, target);
             } else if (target != null && real.add(target)) {
-                add(link);
+                found.put(path(link), status);
             }
         }
         return (FileStatus[]) found.values().toArray(new FileStatus[0]);
@@ -153,17 +154,22 @@ class Listed {
             Names.check(place);
             if (isLink(place)) {
                 links.put(path(path), path);
-            } else if (place.isDirectory()) {
+                continue;
+            }
+            FileStatus status = status(path);
+            if (status != null && status.isDirectory()) {
                 walk(path, at + "/" + name);
-            } else if (real.add(at + "/" + name)) {
-                add(path);
+            } else if (status != null && real.add(at + "/" + name)) {
+                found.put(path(path), status);
             }
         }
     }
 
-    private void add(Path path) throws IOException {
-        if (file(path).exists()) {  // it may be gone by now
-            found.put(path(path), files.getFileStatus(path));
+    private FileStatus status(Path path) throws IOException {
+        try {
+            return files.getFileStatus(path);
+        } catch (FileNotFoundException error) {
+            return null;  // it is gone by now
         }
     }
 
