@@ -7,7 +7,6 @@ exactly when no finding is an error.
 from __future__ import annotations
 
 import os
-from collections import ChainMap
 from collections.abc import Mapping
 
 from vsc.compiler import syntax
@@ -87,7 +86,7 @@ def check_source(
 
 def included_files(text: str, path: str) -> tuple[str, ...]:
     """The paths of the files that a topology includes, as far as they can be read."""
-    source, *_ = _resolved(SourceFile(path, text), _NO_VARIABLES, Environment())
+    source, *_ = _resolved(SourceFile(path, text), Environment(_NO_VARIABLES))
     return tuple(part.path for part in source.included)
 
 
@@ -104,8 +103,8 @@ def compile_source(text: str, path: str = "topology.vdsl", variables: Mapping[st
 
 def survey_topology(text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES) -> Surveyed:
     """The facts of a topology that may be half written, for editors; see `compile_topology`."""
-    environment = Environment()
-    source, file, topology, before = _resolved(SourceFile(path, text), variables, environment)
+    environment = Environment(_texts(variables))
+    source, file, topology, before = _resolved(SourceFile(path, text), environment)
     found, of_passes = survey(source, topology)
     return Surveyed(source, file, found, _unique(environment.hidden(allowed((*before, *of_passes), source))))
 
@@ -114,17 +113,17 @@ def _check(
     given: SourceFile, variables: Mapping[str, str]
 ) -> tuple[SourceFile, CheckedTopology | None, tuple[Finding, ...]]:
     """The topology with the files that it includes, checked (None if there is an error), and all findings."""
-    environment = Environment()
-    source, _, topology, before = _resolved(given, variables, environment)
+    environment = Environment(_texts(variables))
+    source, _, topology, before = _resolved(given, environment)
     checked, findings = check(source, topology, before)
     return source, checked, environment.hidden(allowed(findings, source))
 
 
 def _resolved(
-    given: SourceFile, variables: Mapping[str, str], environment: Environment
+    given: SourceFile, environment: Environment
 ) -> tuple[SourceFile, syntax.File, Topology, tuple[Finding, ...]]:
     includes = Includes(given)
-    parsed = parse(given.text, ChainMap(_texts(variables), environment), includes)
+    parsed = parse(given.text, environment, includes)
     stem = os.path.splitext(os.path.basename(given.path))[0]
     topology, misnamed = resolve(parsed.file, stem, complete=not parsed.findings)
     return includes.source, parsed.file, topology, (*parsed.findings, *misnamed)

@@ -20,20 +20,23 @@ _SHORT = 3
 
 
 class Environment(Mapping[str, str]):
-    """The environment of the process, which knows what was read from it."""
+    """The variables that are `given`, then those of the process; it knows which of these were read."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._given = given
         self._read: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
+        if name in self._given:
+            return self._given[name]
         self._read[name] = value = os.environ[name]
         return value
 
     def __iter__(self) -> Iterator[str]:
-        return iter(os.environ)
+        return iter({**os.environ, **self._given})
 
     def __len__(self) -> int:
-        return len(os.environ)
+        return len({**os.environ, **self._given})
 
     def hidden(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
         """The findings, with ``${NAME}`` in place of each value that was read."""
@@ -54,5 +57,5 @@ class Environment(Mapping[str, str]):
             if not value:
                 continue
             edges = (r"(?<!\w)", r"(?!\w)") if len(value) >= _SHORT else (r"(?<=[`'])", r"(?=[`'])")
-            text = re.sub(f"{edges[0]}{re.escape(value)}{edges[1]}", lambda _, name=name: f"${{{name}}}", text)
+            text = f"${{{name}}}".join(re.split(f"{edges[0]}{re.escape(value)}{edges[1]}", text))
         return text

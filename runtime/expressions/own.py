@@ -68,7 +68,7 @@ def take(function: OwnFunction) -> None:
     except ImportError as error:
         raise FunctionError(
             f"the function '{function.reference}' cannot be imported: {short(error)}",
-            "install its module where the run evaluates expressions, or give it with --py-files",
+            "install its module in this Python, or put its folder on PYTHONPATH",
         ) from error
     except Exception as error:
         raise FunctionError(

@@ -90,6 +90,22 @@ def test_scenarios_call_functions_of_modules_that_are_allowed(
     assert "--functions takes names of modules: `scoring.py:x` is not one" in capsys.readouterr().err
 
 
+def test_a_scenario_file_names_the_modules(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path, text = Path(scenario), Path(scenario).read_text()
+    for named in ("scoring_of_test", "[other, scoring_of_test]"):
+        path.write_text(f"functions: {named}\n{text}")
+        assert main(["test", scenario]) == 0
+    path.write_text(f"functions: [scoring.py:x]\n{text}")
+    assert main(["test", scenario]) == 2
+    assert "1:13: `scoring.py:x` is not the name of a module" in capsys.readouterr().err
+    path.write_text(f"functions: [no_such_module]\n{text}")
+    (path.parent / "t.vdsl").write_text(TEXT.replace("scoring.rules", "no_such_module"))
+    assert main(["test", scenario]) == 1
+    shown = capsys.readouterr().out
+    assert "[VSC925] the function 'no_such_module:risk' cannot be imported" in shown
+    assert "install its module in this Python, or put its folder on PYTHONPATH" in shown and "py-files" not in shown
+
+
 def test_commands_that_read_topologies_do_without_the_module(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -398,3 +398,41 @@ def test_a_missing_extra_is_named(package: str, user: str, folder: Path) -> None
     assert (ended.returncode, ended.stderr) == (
         2, f"error: {user} needs the package `{package}`, which is not installed\n = help: {install('test')}\n"
     )  # fmt: skip
+
+
+LATE = """\
+stream clicks (id string, at bigint) from memory () key id timestamp at;
+table names (id string, name string) from memory () key id;
+stream named = left join clicks with names select name;
+table counts = aggregate named group by id window tumbling (size = 10 ms) select count(*) as n;
+sink counts to memory ();
+"""
+LATE_SCENARIO = """\
+topology: ../late.vdsl
+scenarios:
+  - name: one is late
+    steps:
+      - clicks: [{id: a, at: 1}, {id: a, at: 50}, {id: a, at: 2}]
+        expect:
+          counts: [{value: {n: 1}, ...}, {value: {n: %s}, ...}]
+"""
+
+
+def test_a_failed_scenario_says_what_was_dropped(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "late.vdsl").write_text(LATE)
+    scenario = folder / "good/late.scenario.yaml"
+    scenario.write_text(LATE_SCENARIO % 2)
+    assert main(["test", str(scenario)]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[-3:] == [
+        "    until then:",
+        "      `counts` dropped 1 (window_closed)",
+        "      `named` did not find a row for 3 (no_record)",
+    ]
+    assert main(["test", str(scenario), "--format", "junit"]) == 1
+    [failure] = ElementTree.fromstring(capsys.readouterr().out).iter("failure")
+    assert (failure.text or "").endswith("until then:\n  `counts` dropped 1 (window_closed)\n"
+                                         "  `named` did not find a row for 3 (no_record)")  # fmt: skip
+    scenario.write_text(LATE_SCENARIO % 1)
+    assert main(["test", str(scenario)]) == 0
+    assert "until then" not in capsys.readouterr().out

@@ -125,7 +125,10 @@ def check_functions(plan: Plan, options: SparkOptions) -> None:
                 take(function)
             except FunctionError as error:
                 if options.master.startswith("local") or not _is_elsewhere(function.module, error.__cause__):
-                    raise
+                    if not isinstance(error.__cause__, ImportError):
+                        raise
+                    help = "install its module where the run evaluates expressions, or give it with --py-files"
+                    raise FunctionError(error.message, help) from error.__cause__
 
 
 def _is_elsewhere(module: str, missing: BaseException | None) -> bool:

@@ -18,6 +18,7 @@ from vsc.compiler import TopologyError, compile_topology
 from vsc.compiler.files import FileError, MissingFileError, bound, read_text
 from vsc.compiler.source import Position
 from vsc.plan.nodes import Column, Node, Plan, Source
+from vsc.plan.parts import MODULE
 from vsc.runtime.errors import VscRuntimeError
 from vsc.scenario.document import Document, ScenarioError
 from vsc.scenario.expectations import Expectations
@@ -49,11 +50,12 @@ def load(
     """The scenarios of the file at `path`, whose text is `text`. Raises ScenarioError or its subclass RefusedTopology.
 
     `variables` are for those that the file does not set; they take precedence over the environment.
-    `functions`: the modules from which topologies may call functions.
+    `functions`: the modules from which topologies may call functions, beside those that the file names.
     """
     document, fields = _open(path, text)
     topology = _Topology(document, fields["topology"])
     shared = {**variables, **_variables(document, fields.get("variables"))}
+    functions = tuple(dict.fromkeys((*functions, *_functions(document, fields.get("functions")))))
     by_name: dict[str, Scenario] = {}
     for node in document.sequence(fields["scenarios"], "`scenarios`"):
         scenario = replace(_scenario(document, node, topology, shared), functions=functions)
@@ -87,7 +89,17 @@ def _files_in(node: yaml.Node) -> Iterator[yaml.Node]:
 
 def _open(path: str, text: str) -> tuple[Document, dict[str, yaml.Node]]:
     document = Document(path, text)
-    return document, document.fields(document.root, "the file", ("topology", "scenarios"), ("variables",))
+    return document, document.fields(document.root, "the file", ("topology", "scenarios"), ("variables", "functions"))
+
+
+def _functions(document: Document, node: yaml.Node | None) -> Iterator[str]:
+    """The modules from which the topology may call functions: one, or a list."""
+    nodes = () if node is None else [node] if isinstance(node, yaml.ScalarNode) else document.sequence(node, "modules")
+    for one in nodes:
+        name = document.text(one, "a module")
+        if not MODULE.fullmatch(name):
+            raise document.error(one, f"`{name}` is not the name of a module", "as in `functions: [scoring.rules]`")
+        yield name
 
 
 def _beside(document: Document, node: yaml.Node) -> Path:

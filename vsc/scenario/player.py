@@ -7,7 +7,7 @@ exception.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -82,11 +82,15 @@ class Disordered:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a scenario. It has passed if `wrong` is empty. `dropped`: rows of files, with their steps."""
+    """The outcome of a scenario. It has passed if `wrong` is empty. `dropped`: rows of files, with their steps.
+
+    `lost`, if it has failed: what was dropped until then, and look-ups that found nothing, in words.
+    """
 
     scenario: Scenario
     wrong: tuple[WrongRecords | WrongAnswer | Stopped | Disordered, ...]
     dropped: tuple[tuple[Position, str], ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 def play(scenario: Scenario, beyond: Callable[[WrongRecords | WrongAnswer], bool] = lambda wrong: False) -> Outcome:
@@ -96,18 +100,31 @@ def play(scenario: Scenario, beyond: Callable[[WrongRecords | WrongAnswer], bool
     """
     found: list[WrongRecords | WrongAnswer] = []
     dropped: list[tuple[Position, str]] = []
-    step = scenario.steps[0]
+    step, lost = scenario.steps[0], tuple[str, ...]()
     try:
         with _driver(scenario) as driver:
-            for step in scenario.steps:
-                dropped += [(step.position, told) for told in _do(driver, step)]
-                wrong = _look(driver, step)
-                found += wrong
-                if not all(map(beyond, wrong)):
-                    break
+            try:
+                for step in scenario.steps:
+                    dropped += [(step.position, told) for told in _do(driver, step)]
+                    wrong = _look(driver, step)
+                    found += wrong
+                    if not all(map(beyond, wrong)):
+                        break
+            finally:
+                lost = tuple(_lost(driver))
     except VscRuntimeError as error:
-        return Outcome(scenario, (*found, Stopped(step.position, step.number, str(error))), tuple(dropped))
-    return Outcome(scenario, tuple(found), tuple(dropped))
+        return Outcome(scenario, (*found, Stopped(step.position, step.number, str(error))), tuple(dropped), lost)
+    return Outcome(scenario, tuple(found), tuple(dropped), lost if found else ())
+
+
+def _lost(driver: TopologyTestDriver) -> Iterator[str]:
+    """What the nodes have dropped and not found so far, in words."""
+    words = (("dropped_records", "dropped"), ("missed_lookups", "did not find a row for"))
+    for metric, word in words:
+        for node, reasons in driver.metrics().get(metric, {}).items():
+            if isinstance(reasons, dict):
+                counted = ", ".join(f"{count} ({reason})" for reason, count in reasons.items())
+                yield f"`{node}` {word} {counted}"
 
 
 def _driver(scenario: Scenario) -> TopologyTestDriver:

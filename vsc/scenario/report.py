@@ -40,6 +40,7 @@ def text(outcomes: Sequence[Outcome], color: bool) -> str:
         lines.extend(f"    {told}" for told in _dropped(outcome, color))
         for wrong in outcome.wrong:
             lines.extend(f"    {line}" for line in _told(scenario.path, wrong, color))
+        lines.extend(f"    {told}" for told in _lost(outcome))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -62,7 +63,7 @@ def junit(outcomes: Sequence[Outcome]) -> str:
                 line=str(scenario.position.line),
             )
             if outcome.wrong:
-                told = [list(_told(path, wrong, False)) for wrong in outcome.wrong]
+                told = [*(list(_told(path, wrong, False)) for wrong in outcome.wrong), list(_lost(outcome))]
                 kind = "error" if _broken(outcome) else "failure"
                 wrong = ElementTree.SubElement(case, kind, message=_clean(told[0][0]), type=kind)
                 wrong.text = _clean("\n".join(line for lines in told for line in lines))
@@ -96,6 +97,13 @@ def _one_line(value: str) -> str:
 def _dropped(outcome: Outcome, color: bool) -> Iterator[str]:
     for position, told in outcome.dropped:
         yield f"{_place(outcome.scenario.path, position, color)} {told}"
+
+
+def _lost(outcome: Outcome) -> Iterator[str]:
+    """What else has become of the records of a scenario that failed."""
+    if outcome.lost:
+        yield "until then:"
+        yield from (f"  {told}" for told in outcome.lost)
 
 
 def _place(path: str, position: Position, color: bool) -> str:

@@ -119,7 +119,7 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             raise ValueError(f"node '{node.name}': {other.op} of a stream cannot run in a stage with state")
 
 
-def _explode_changes(parts: Parts, node: Node, operation: ExplodeChanges, forward: RecordConsumer) -> RecordConsumer:
+def _explode_changes(parts: Parts, node: Node, operation: ExplodeChanges, forward: RecordConsumer) -> Built:
     table, item = parts.schema(node), operation.item
     names, before = [c.name for c in node.schema.value], [c.name for c in table.value]
     return explode_changes.ExplodeChanges(
