@@ -29,7 +29,7 @@ def read_columns(plan: Plan, source: str) -> frozenset[str]:
             return columns
         found = {c.name for c in node.schema.key}
         for consumer in consumers.get(name, ()):
-            found |= columns if consumer.operation.reads_all else _named(consumer, (node.schema,))
+            found |= columns if consumer.operation.reads_all else _named(consumer, _seen(plan, consumer), node.schema)
             if consumer.operation.hands_columns_on:
                 found |= read(consumer.name)
         return columns & found
@@ -37,11 +37,16 @@ def read_columns(plan: Plan, source: str) -> frozenset[str]:
     node = plan.node(source)
     if plan.dead_letters:  # dead letters show whole records
         return frozenset(c.name for c in node.source.columns)
-    return read(source) | _named(node, (Schema((), node.source.columns),))
+    declared = Schema((), node.source.columns)
+    return read(source) | _named(node, (declared,), declared)
 
 
-def _named(node: Node, schemas: tuple[Schema, ...]) -> frozenset[str]:
-    """The columns of the node's first input (`schemas[0]`) that the node's own expressions read."""
-    found = node.operation.expressions(schemas, node.schema)
-    columns = (column for _, expr, seen in found if seen[0] == schemas[0] for column in columns_of(expr))
-    return frozenset(column.name for column in columns if column.input == 0)
+def _seen(plan: Plan, node: Node) -> tuple[Schema, ...]:
+    return tuple(plan.node(name).schema for name in node.inputs)
+
+
+def _named(node: Node, inputs: tuple[Schema, ...], of: Schema) -> frozenset[str]:
+    """The columns that the node's own expressions read of inputs with the schema `of`, first or second."""
+    found = node.operation.expressions(inputs, node.schema)
+    columns = ((column, seen) for _, expr, seen in found for column in columns_of(expr))
+    return frozenset(column.name for column, seen in columns if seen[column.input : column.input + 1] == (of,))
