@@ -14,7 +14,9 @@ READY := $(VENV)/.ready-$(PYSPARK)
 CLASSES := $(VENV)/spark-classes.jsa
 READY_NEWEST := $(NEWEST)/.ready-$(PYSPARK_NEWEST)
 READY_MUTANTS := $(MUTANTS)/.ready
-INPUTS := pyproject.toml constraints.txt Makefile
+INPUTS := pyproject.toml constraints.txt Makefile $(wildcard hashes/*.txt)
+# pip takes hashes in files of requirements alone, and refuses an editable install then: vsc comes after them.
+HASHED := --no-deps
 
 # What `make thorough-long` asks of the tests with the marker `long`; without these variables they do little.
 LONG := VSC_KILLS=10 VSC_BROKER_KILLS=4 VSC_SPARK_TOPOLOGIES=40 VSC_TOPOLOGIES=400 VSC_PARTITIONS=400 VSC_TASKS=40 \
@@ -59,6 +61,7 @@ setup: $(READY)
 $(READY): $(INPUTS)
 	@test -n '$(PYTHON)' || { echo 'vsc needs Python 3.11 or newer with its venv module: none was found' >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet $(HASHED) --require-hashes -r hashes/dependencies.txt -r hashes/pyspark-$(PYSPARK).txt
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet -e '.[spark,dev]' pyspark==$(PYSPARK)
 	$(BIN)/python -m compileall -q vsc compiler grammar runtime  # as pip does for what it copies: `vsc check` starts at once
 	@rm -f $(VENV)/.ready-* && touch $@
@@ -71,6 +74,7 @@ $(CLASSES): $(READY) tools/class_archive.py tools/compiled_zips.py
 $(READY_NEWEST): $(INPUTS)
 	@test -n '$(PYTHON)' || { echo 'vsc needs Python 3.11 or newer with its venv module: none was found' >&2; exit 1; }
 	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python -m pip install --quiet $(HASHED) --require-hashes -r hashes/dependencies.txt -r hashes/pyspark-$(PYSPARK_NEWEST).txt
 	PIP_CONSTRAINT=constraints.txt $(NEWEST)/bin/python -m pip install --quiet -e '.[spark,dev]' pyspark==$(PYSPARK_NEWEST)
 	$(NEWEST)/bin/python -m tools.compiled_zips
 	@rm -f $(NEWEST)/.ready-* && touch $@
