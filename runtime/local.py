@@ -17,6 +17,7 @@ from vsc.runtime.operators.layout import handed_on, is_broadcast
 from vsc.runtime.operators.partition import partition_codecs, split
 from vsc.runtime.operators.source.rows import SourceRows, latest_times
 from vsc.runtime.operators.source.stage_zero import StageZero
+from vsc.runtime.operators.steps import quiet_step
 from vsc.runtime.operators.views import Entry, Question, StoreInfo
 from vsc.runtime.operators.views.catalog import open_view
 from vsc.runtime.records import Batch, Metrics, Origin, partition_of
@@ -26,13 +27,15 @@ from vsc.runtime.state.waiting import STEPS
 
 __all__ = ["LocalRuntime"]
 
+_NO_STEPS: Mapping[str, int] = {}
+
 
 class LocalRuntime:
     """Runs `plan` with `partitions` vsc partitions.
 
     `open_kv(stage, partition)` opens the state of each. `observe` names the nodes whose records are handed back.
     `later_stage` makes the stage of a partition, as `LaterStage` does: tests use it to watch or replace a stage.
-    `starts`: those of the runtime that stopped before, if the stores are its.
+    `starts` and `quieted`: those of the runtime that stopped before, if the stores are its.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class LocalRuntime:
         options: RunOptions | None = None,
         later_stage: Callable[..., LaterStage] = LaterStage,
         starts: Mapping[str, int] | None = None,
+        quieted: Mapping[str, int] | None = None,
     ) -> None:
         if partitions < 1:
             raise ValueError(f"partitions must be at least 1, not {partitions}")
@@ -64,6 +68,8 @@ class LocalRuntime:
         self._stepping = stepping(plan)
         self.starts = dict(starts or {})
         """By source, its clock, in ms: the highest event time so far."""
+        self.quieted = dict(quieted or {})
+        """By source, the time to which its clock has gone on at last while it brought nothing."""
         self.metrics = Metrics()
 
     def process(self, rows: Sequence[tuple[str, SourceRows]]) -> dict[str, Batch]:
@@ -77,6 +83,11 @@ class LocalRuntime:
         """Ends the input: emits everything still held."""
         return self._run((), drain=True)
 
+    def quiet(self, until: int) -> dict[str, Batch]:
+        """The clocks of all sources that are not beyond it go on to `until`, in ms: they have brought nothing."""
+        behind = [node.name for node in self._plan.sources if self.starts.get(node.name, -1) < until]
+        return self._run((), drain=False, quiet=dict.fromkeys(behind, until))
+
     def look_up(self, store: StoreInfo, key: Sequence[object], as_of: int | None) -> Entry:
         """The row that a table's store has for `key` (internal values): the newest, or the one valid at `as_of`."""
         codec = self._partitioned[store.node]
@@ -85,7 +96,9 @@ class LocalRuntime:
         encoded = KeyCodec([c.type for c in store.key]).encode(key)
         return next(view.answer(Question(encoded, as_of=as_of)))
 
-    def _run(self, rows: Sequence[tuple[str, SourceRows]], drain: bool) -> dict[str, Batch]:
+    def _run(
+        self, rows: Sequence[tuple[str, SourceRows]], drain: bool, quiet: Mapping[str, int] = _NO_STEPS
+    ) -> dict[str, Batch]:
         seen: dict[str, list[Batch]] = {}
         queues: list[list[list[tuple[str, Batch]]]] = [[[] for _ in range(self._partitions)] for _ in self._plan.stages]
         clocks: dict[Origin, int | None] = {}
@@ -94,13 +107,17 @@ class LocalRuntime:
             clocks[chunk.origin] = result.clock
             self.metrics.merge(result.metrics)
             self._route(0, 0, result.batches, queues, seen)
+        for source, time in quiet.items():
+            self._step(quiet_step(self._plan, source, time), queues)
         for stage, partitions in enumerate(self._later, start=1):
             for partition, at_work in enumerate(partitions):
-                result = at_work.process(queues[stage][partition], drain, self.starts)
+                result = at_work.process(queues[stage][partition], drain, self.starts, self.quieted)
                 self.metrics.merge(result.metrics)
                 self._route(stage, partition, result.batches, queues, seen)
         for origin, clock in clocks.items():
             self.starts[origin.source] = max(self.starts.get(origin.source, -1), -1 if clock is None else clock)
+        self.starts.update(quiet)
+        self.quieted.update(quiet)
         return {name: parts[0] if len(parts) == 1 else Batch.concat(parts).sorted() for name, parts in seen.items()}
 
     def _route(

@@ -62,6 +62,8 @@ class Dropped(StrEnum):
     EXPRESSION_FAILED = "expression_failed"
     REFUSED = "refused"  # by the system of a sink
     DUPLICATE = "duplicate"  # of a record that passed a `distinct`
+    AFTER_QUIET = "after_quiet"
+    """Beside its reason: a record that came too late by a clock that its sources' quiet has moved on."""
     LOST = "lost"  # deleted by the system of a source before it was read: nobody has seen it
 
 
@@ -79,6 +81,8 @@ class Missed(StrEnum):
     """The row became valid longer before the record than the join's `max_age`."""
     NOT_CORRECTED = "not_corrected"
     """It came when the clock was further past its time than a `correct` keeps records: its result is final."""
+    AFTER_QUIET = "after_quiet"
+    """As that of `Dropped`."""
     LATE = "late"
     """It came too late to a join of two streams to wait for a partner, and none was there."""
 
@@ -177,8 +181,9 @@ class Metrics:
             self.example(node, reason, row)
 
     def total(self, group: Group) -> int:
-        """The sum of a group over all nodes and reasons."""
-        return sum(n for (_, of, _), n in self._counts.items() if of == group.value)
+        """The sum of a group over all nodes and reasons. What is counted beside its reason counts once."""
+        counted = ((of, reason, n) for (_, of, reason), n in self._counts.items())
+        return sum(n for of, reason, n in counted if of == group.value and reason != Dropped.AFTER_QUIET)
 
     def as_dict(self) -> dict[str, dict[str, dict[str, int] | int]]:
         """``{group: {node: {reason: n}}, late_versions: {node: n}, peak name: {node: value}}``, sorted.

@@ -45,6 +45,7 @@ __all__ = [
     "MOVED",
     "NO_WORD",
     "ORDINARY",
+    "QUIET",
     "RETENTION_NEEDED",
     "STEP",
     "Batch",
@@ -122,6 +123,9 @@ STEP = ORDINARY - 1
 
 DRAIN = "#drain"
 """Source name in the origin of records that the end of the input, or a changed topology, emitted."""
+
+QUIET = "#quiet"
+"""The source partition of a step of a source that brings nothing."""
 
 MOVED = 1 << 48
 """What each repartition adds to the first part of a path: far more than the records of one cause in a stage."""

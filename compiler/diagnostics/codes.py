@@ -218,6 +218,7 @@ _WARNINGS = {
     "VSC404": "a grace that is shorter than records are held back",
     "VSC405": "a bound that makes results depend on the number of partitions",
     "VSC408": "a table that is behind the stream that looks into it",
+    "VSC409": "a source whose last rows come out with the next ones",
 }
 
 CODES: dict[str, Code] = {

@@ -48,7 +48,9 @@ __all__ = ["emit_topology"]
 def emit_topology(plan: Plan) -> str:
     """The nodes with kind, key, columns, types, versioned status and its reason, store and stage; then the sinks."""
     nullable, clocks = nullable_keys(plan), node_clocks(plan)
-    blocks = [f"topology {quoted_name(plan.name)}" + (" (clock = 'input')" if plan.clock == "input" else "")]
+    options = ["clock = 'input'"] if plan.clock == "input" else []
+    options += [] if plan.quiet is None else [f"quiet = {duration(plan.quiet)}"]
+    blocks = [f"topology {quoted_name(plan.name)}" + (f" ({', '.join(options)})" if options else "")]
     for node in plan.nodes:
         if node in plan.dead_letters:
             continue

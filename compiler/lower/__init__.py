@@ -18,4 +18,7 @@ def lower(checked: CheckedTopology) -> Plan:
     # Before there were clocks, all went by records; but a join was not corrected.
     corrects = any(node.operation.watches for node in nodes)
     implied = checked.clock is None and clock == "input" and not corrects
-    return Plan(checked.topology.name, nodes, sinks, stages, checked.connectors.variables, clock, implied, functions)
+    return Plan(
+        checked.topology.name, nodes, sinks, stages, checked.connectors.variables, clock, implied, functions,
+        checked.quiet,
+    )  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.passes.ages import check_ages
-from vsc.compiler.passes.clock import DEFAULT_CLOCK, check_clock
+from vsc.compiler.passes.clock import DEFAULT_CLOCK, check_clock, check_quiet
 from vsc.compiler.passes.complete import check_complete
 from vsc.compiler.passes.connectors import Connectors, check_connectors
 from vsc.compiler.passes.constants import check_constants
@@ -24,6 +24,7 @@ from vsc.compiler.passes.lateness import check_lateness
 from vsc.compiler.passes.nulls import check_nulls
 from vsc.compiler.passes.patterns import check_patterns
 from vsc.compiler.passes.places import check_places
+from vsc.compiler.passes.quiet import check_waiting
 from vsc.compiler.passes.record_times import check_record_times
 from vsc.compiler.passes.removals import check_removals
 from vsc.compiler.passes.reorder import check_reorder
@@ -54,6 +55,7 @@ class Survey:
     source: SourceFile
     topology: Topology
     clock: Clock | None
+    quiet: int | None
     order: tuple[str, ...]
     kinds: Kinds
     shapes: Shapes
@@ -90,6 +92,7 @@ def check(
 def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Finding, ...]]:
     """What the passes find out about a topology, right or wrong, and everything that is wrong with it."""
     clock, of_clock = check_clock(topology)
+    quiet, of_quiet = check_quiet(topology, clock or DEFAULT_CLOCK)
     cyclic = check_cycles(topology)
     order = topology.order()
     kinds, of_kinds = check_kinds(topology, order)
@@ -100,7 +103,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
     shapes, of_schemas = check_schemas(source, topology, order, kinds, windows)
     connectors, of_connectors = check_connectors(topology, kinds)
     findings = (
-        *check_functions(topology), *check_constants(topology), *of_clock, *cyclic, *of_kinds, *of_stores,
+        *check_functions(topology), *check_constants(topology), *of_clock, *of_quiet, *cyclic, *of_kinds, *of_stores,
         *of_versioning, *of_windows, *of_suppress, *of_schemas, *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses, connectors),
         *check_correct(topology, order, clock or DEFAULT_CLOCK, kinds, stores, statuses),
@@ -120,9 +123,12 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_usage(topology, order),
         *check_dead_letters(topology, kinds, stores),
         *check_reorder(topology, order, clock or DEFAULT_CLOCK, kinds, shapes, statuses, windows, suppressed),
+        *check_waiting(topology, order, clock or DEFAULT_CLOCK, quiet, kinds, shapes, windows, suppressed),
         *check_lateness(topology, order, clock or DEFAULT_CLOCK, kinds, shapes, stores, windows, suppressed),
     )  # fmt: skip
-    found = Survey(source, topology, clock, order, kinds, shapes, stores, statuses, connectors, windows, suppressed)
+    found = Survey(
+        source, topology, clock, quiet, order, kinds, shapes, stores, statuses, connectors, windows, suppressed
+    )
     return found, _certain(topology, findings)
 
 

@@ -26,7 +26,7 @@ from vsc.plan.nodes import Plan, Stage
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, Routes, arrivals, processing, turns
 from vsc.runtime.operators.layout import askers
-from vsc.runtime.records import DRAIN, END_OF_TIME, NO_WORD, STEP, Int64s, Mask, Order, Origin
+from vsc.runtime.records import DRAIN, END_OF_TIME, NO_WORD, QUIET, STEP, Int64s, Mask, Order, Origin
 
 __all__ = ["InputClock", "StageClocks", "Timing", "by_records"]
 
@@ -130,18 +130,34 @@ class InputClock:
     """The clocks of all nodes of one stage in one batch, by the input.
 
     `order` is that of the causes, in the order of processing, the steps among them. `starts`: by source, its clock when
-    the epoch began.
+    the epoch began; `quiet`: by source, the time to which it has gone on at last while the source brought nothing.
     """
 
     def __init__(
-        self, stage: StageClocks, starts: Mapping[str, int], routes: Routes, origins: Sequence[Origin], order: Order
+        self,
+        stage: StageClocks,
+        starts: Mapping[str, int],
+        routes: Routes,
+        origins: Sequence[Origin],
+        order: Order,
+        quiet: Mapping[str, int],
     ) -> None:
         self.nodes, self.places, self.routes, self.order = stage.nodes, stage.places, routes, order
         self._stage, self._starts = stage, starts
         self._sources = [origin.source for origin in origins]
+        self._before, self._steps = quiet, [n for n, origin in enumerate(origins) if origin.part == QUIET]
         self._shown: dict[frozenset[str], Int64s] = {}
         self._keys: dict[str, list[Int64s]] = {}
         self._drained = bool(len(order)) and DRAIN in (self._sources[i] for i in np.unique(order.origin).tolist())
+
+    def quiet(self, name: str, moments: Moments) -> Mask:
+        """At which of these events the clock of node `name` shows what no row has moved it to, but a step of quiet."""
+        node = self.nodes[name]
+        steps = [time for source, time in self._before.items() if source in node.sources]
+        for number in (number for number in self._steps if self._sources[number] in node.sources):
+            steps += self.order.time[self.order.origin == number].tolist()
+        found: Mask = np.isin(self.at(name, moments) + node.hold, steps)
+        return found
 
     def at(self, name: str, moments: Moments) -> Int64s:
         """What the clock of node `name` shows at these events.

@@ -125,6 +125,11 @@ class Losses:
         self.metrics.count(owner, group_of(why), why, count)
         return self._letters.takers(type(why), owner) if count else ()
 
+    def beside(self, node: Node, why: Dropped | Missed, count: int) -> None:
+        """Counts something more about losses of `node` that have been noted."""
+        if node.name not in self._repeated:
+            self.metrics.count(node.owner, group_of(why), why, count)
+
     def late(self, node: Node, count: int, needed: int) -> None:
         """Counts versions that came too late for `node`, a join, for which it should have waited `needed` ms."""
         if node.name not in self._repeated:

@@ -114,4 +114,9 @@ def _encoded(plan: Plan, node: Node, operation: StreamTableJoin) -> tuple[Column
     return plan.node(node.inputs[0]).schema.value
 
 
-WAITING = SideStore(b"", _contents, _view, lambda _: MOVING, _encoded)
+def _due(node: Node, operation: StreamTableJoin, kv: OrderedKV, prefix: bytes) -> int | None:
+    first = next(TimeOrderedBuffer(kv, prefix).scan(), None)
+    return None if first is None else first.timestamp + (operation.grace or 0)
+
+
+WAITING = SideStore(b"", _contents, _view, lambda _: MOVING, _encoded, _due)

@@ -80,15 +80,20 @@ class LaterStage:
         self._by_input = plan.clock == "input"
 
     def process(
-        self, inputs: Sequence[tuple[str, Batch]], drain: bool = False, starts: Mapping[str, int] = _NO_STARTS
+        self,
+        inputs: Sequence[tuple[str, Batch]],
+        drain: bool = False,
+        starts: Mapping[str, int] = _NO_STARTS,
+        quiet: Mapping[str, int] = _NO_STARTS,
     ) -> StageResult:
         """Processes the records of `inputs` (node, batch) in D12's order, and the steps of the input's clock (`STEPS`).
 
-        `drain`: afterwards everything held (for its grace, for its window's end, in a `suppress`) comes out, as if the
-        input had ended. `starts`: by source, its clock when the epoch began: the highest event time, in ms, of what
-        had gone on; only the clock of the input asks. Raises ExpressionError if an expression fails and the options do
-        not say to drop the record.
+        `drain`: afterwards everything held (for its grace, for its window's end, in a `suppress`) comes out, as
+        if the input had ended. `starts`: by source, its clock when the epoch began: the highest event time, in
+        ms, of what had gone on; only the clock of the input asks. `quiet`: as in `InputClock`. Raises
+        ExpressionError if an expression fails and the options do not say to drop the record.
         """
+        self._nodes.quiet = quiet
         ending = [(STEPS, end_of_input())] if drain and self._by_input else []
         present = [
             (name, replace(batch, order=batch.order.deepened(self._stage.depth)))

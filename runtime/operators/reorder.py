@@ -102,7 +102,7 @@ class _Reorder(Step):
         )  # fmt: skip
 
     def waiting(self) -> list[tuple[int, Buffered]]:
-        raise AssertionError("`reorder` goes by the clock of the input, which releases what waits at its end")
+        raise AssertionError("`reorder` goes by the clock of the input, which releases what is held at its end")
 
     def release(self, waiting: list[tuple[int, Buffered]], at: Moments) -> Flow:
         raise AssertionError("nothing is taken out of it")
@@ -178,4 +178,9 @@ def _encoded(plan: Plan, node: Node, operation: Reorder) -> tuple[Column, ...]:
     return (*node.schema.key, *node.schema.value)
 
 
-OPERATOR = Operator(_Reorder, side_store=SideStore(b"", _contents, _View, lambda _: PLACED, _encoded))
+def _due(node: Node, operation: Reorder, kv: OrderedKV, prefix: bytes) -> int | None:
+    first = next(TimeOrderedBuffer(kv, prefix).scan(), None)
+    return None if first is None else first.timestamp + operation.within
+
+
+OPERATOR = Operator(_Reorder, side_store=SideStore(b"", _contents, _View, lambda _: PLACED, _encoded, _due))

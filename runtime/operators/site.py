@@ -26,6 +26,9 @@ from vsc.runtime.state.kv import OrderedKV
 
 __all__ = ["Running", "Site", "VersionTimes"]
 
+_LATE = (Dropped.EXPIRED, Dropped.WINDOW_CLOSED, Missed.LATE, Missed.OLDER_THAN_RETENTION)
+"""Why records are lost that come too late by the clock."""
+
 VersionTimes = Callable[[Flow], tuple[Int64s, Int64s]]
 """See `VersionedColumns.between`."""
 
@@ -202,6 +205,12 @@ class Site:
     ) -> None:
         """Notes records as lost (see `Losses.lose`); without a `schema` their columns are those of the first input."""
         self.losses.lose(self.node, why, flow, schema or self.inputs[0], rows, waited=waited)
+        clock = self.batch.clock
+        late = why in _LATE or (why is Dropped.OUT_OF_ORDER and self.node.operation.in_order)
+        if late and clock is not None and len(flow):
+            beside = Dropped.AFTER_QUIET if isinstance(why, Dropped) else Missed.AFTER_QUIET
+            quiet = int(np.count_nonzero(clock.quiet(self.node.name, flow.at)[rows]))
+            self.losses.beside(self.node, beside, quiet)
 
     def peak(self, what: str, value: int) -> None:
         """Raises a maximum in the metrics of the node."""

@@ -51,6 +51,8 @@ class StageNodes:
         self._handed_out = [name for name in reachable if name in handed_out]
         self.routes = Routes(plan, stage, handed_out)
         self._clocks = StageClocks.of(plan, stage) if plan.clock == "input" and stage.id else None
+        self.quiet: Mapping[str, int] = {}
+        """By source, the time to which its clock has gone on at last while it brought nothing."""
 
     def losses(self) -> Losses:
         """What a new batch loses: nothing so far."""
@@ -98,7 +100,9 @@ class StageNodes:
         return StageBatch(self._plan, self._stage, self._kv, self.routes, spaces, losses, origins, order, clock)
 
     def _clock(self, origins: tuple[Origin, ...], order: Order, starts: Mapping[str, int]) -> InputClock | None:
-        return None if self._clocks is None else InputClock(self._clocks, starts, self.routes, origins, order)
+        if self._clocks is None:
+            return None
+        return InputClock(self._clocks, starts, self.routes, origins, order, self.quiet)
 
     def _done(self, batch: StageBatch, origins: tuple[Origin, ...]) -> StageResult:
         losses, order = batch.losses, batch.order

@@ -16,7 +16,19 @@ from vsc.plan.clocks import node_clocks, stepping
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.in_step import NO_COLUMNS, Input
 from vsc.runtime.operators.layout import handed_on
-from vsc.runtime.records import DRAIN, END_OF_TIME, LAST_RANK, MOMENT_COLUMNS, STEP, Batch, Int64s, Mask, Order, Origin
+from vsc.runtime.records import (
+    DRAIN,
+    END_OF_TIME,
+    LAST_RANK,
+    MOMENT_COLUMNS,
+    QUIET,
+    STEP,
+    Batch,
+    Int64s,
+    Mask,
+    Order,
+    Origin,
+)
 from vsc.runtime.state.waiting import STEPS
 
 __all__ = [
@@ -25,6 +37,7 @@ __all__ = [
     "entering",
     "gone_on",
     "of_sources",
+    "quiet_step",
     "rises",
     "stages_in_step",
     "steps_at",
@@ -125,6 +138,13 @@ def rises(values: Int64s) -> Mask:
 def steps_at(origins: tuple[Origin, ...], order: Order) -> Batch:
     """Steps at these places."""
     return Batch(NO_COLUMNS, origins, order, order.time, np.ones(len(order), dtype=np.bool_), (), ())
+
+
+def quiet_step(plan: Plan, source: str, time: int) -> Batch:
+    """The step at which a source has brought nothing for so long that its clock goes on to `time`, in ms."""
+    one = np.zeros(1, dtype=np.int64)
+    order = Order(one + time, one.astype(np.int32), one, np.zeros((1, 0), dtype=np.int64))
+    return steps_at((Origin(source, plan.node(source).source.rank, QUIET),), order)
 
 
 def end_of_input() -> Batch:

@@ -80,6 +80,11 @@ class Joined:
             return []
         return list(self._scanned(self._waiting, _PLACE.pack(side, 0), _PLACE.pack(side, time)))
 
+    def first_waiting(self, side: int) -> int | None:
+        """The earliest time of the records of a side that wait; None if there are none."""
+        found = next(self._scanned(self._waiting, _PLACE.pack(side, 0), _PLACE.pack(side + 1, 0)), None)
+        return None if found is None else found[0][1]
+
     def scan_waiting(self) -> Iterator[tuple[RecordKey, bytes]]:
         """All that wait, by side, time and key."""
         return self._scanned(self._waiting)

@@ -132,6 +132,39 @@ def test_another_clock_is_a_change_of_the_whole_topology_that_keeps_everything_e
     assert compare(now, was)[0].reason == "clock was 'input', is 'records'"
 
 
+def test_a_quiet_is_a_change_of_the_whole_topology_that_keeps_everything_else() -> None:
+    was, now = (compile_topology(f"topology t{options};{OLD}") for options in ("", " (quiet = 5 minutes)"))
+    first, *others = compare(was, now)
+    assert {change.verdict for change in others} == {Verdict.KEEP}
+    assert (first.verdict, first.reason) == (Verdict.LIMITS, "quiet was none, is 5 minutes")
+    assert in_place(was, now) == (first,)
+
+
+ORDERED = """stream s (k string, n int, at bigint) from files (path = '${{in}}', format = 'json') key k timestamp at{};
+table w = aggregate s group by k select count(*) as n;
+sink s to files (path = '${{out}}/s', format = 'json');
+sink w to files (path = '${{out}}/w', format = 'json');
+"""
+
+
+def test_a_source_that_is_put_in_order_from_now_on_keeps_what_reads_it() -> None:
+    plain, ordered, longer = (
+        compile_topology(ORDERED.format(clause), path="t.vdsl")
+        for clause in ("", " reorder within 1 hour", " reorder within 2 hours")
+    )
+    found = {(c.kind, c.name): (c.verdict, c.reason) for c in compare(plain, ordered)}
+    assert found["store", "s#waiting"] == (Verdict.NEW, "")
+    assert found["sink", "s to files '${out}/s'"] == (Verdict.LIMITS, "reorder within was none, is 1 hour")
+    assert found["sink", "w to files '${out}/w'"][0] is Verdict.KEEP
+    assert found["store", "w#groups"][0] is Verdict.KEEP
+    found = {(c.kind, c.name): (c.verdict, c.reason) for c in compare(ordered, longer)}
+    assert found["store", "s#waiting"] == (Verdict.LIMITS, "within was 1 hour, is 2 hours")
+    assert found["store", "w#groups"][0] is Verdict.KEEP
+    found = {(c.kind, c.name): (c.verdict, c.reason) for c in compare(ordered, plain)}
+    assert found["store", "s#waiting"][0] is Verdict.REBUILD  # what is held would be lost
+    assert found["sink", "s to files '${out}/s'"] == (Verdict.LIMITS, "reorder within was 1 hour, is none")
+
+
 def test_a_renamed_node_is_found_by_its_meaning() -> None:
     assert changed(("totals =", "sums ="), ("sink totals", "sink sums")) == {
         "store sums": "renamed", "store sums#groups": "renamed", "sink sums to files 'totals'": "renamed",

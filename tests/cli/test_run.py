@@ -20,9 +20,9 @@ from vsc.cli.messages import JsonMessages
 from vsc.cli.problems import Problem
 from vsc.compiler import compile_topology
 from vsc.plan import dump
-from vsc.runtime.errors import CheckpointError, UnusableInputError
+from vsc.runtime.errors import CheckpointError, ConfigurationError, UnusableInputError
 from vsc.runtime.spark.checkpoint.identity import Identity
-from vsc.runtime.spark.query.preflight import PreparedRun
+from vsc.runtime.spark.query.preflight import PreparedRun, check
 
 SOURCE = "stream s (a int, b string) from {source} key a;\nsink s to {sink};\n"
 FILES = "files (path = '${in}', format = 'json')"
@@ -34,6 +34,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "in").mkdir()
     (tmp_path / "good.vdsl").write_text(SOURCE.format(source=FILES, sink="noop ()"))
     return tmp_path
+
+
+def test_a_topology_with_a_quiet_says_how_long_sources_wait(folder: Path) -> None:
+    text = "topology t (quiet = 1 minute);" + SOURCE.format(source=FILES, sink="noop ()")
+    plan = compile_topology(text, path="t.vdsl")
+    check(plan, {"in": "in"}, "1 second")
+    with pytest.raises(ConfigurationError, match="--max-idle 5s: the topology has a `quiet`"):
+        check(plan, {"in": "in"}, "1 second", "5s")
 
 
 @pytest.mark.parametrize(

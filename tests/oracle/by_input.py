@@ -65,6 +65,13 @@ class InputOracle:
         if result.clock is not None:
             self._starts[source] = max(self._starts[source], result.clock)
 
+    def quiet(self, until: int) -> None:
+        """The clocks of all sources go on to a time."""
+        for source in self._starts:
+            if self._starts[source] < until:
+                self._release(until, source)
+                self._starts[source] = until
+
     def drain(self) -> None:
         """Ends the input. What is final then is left with clocks at which nothing that has come waits any more."""
         self._ending = True

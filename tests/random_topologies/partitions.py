@@ -30,11 +30,11 @@ from tests.runtime.operators.carry.carrying import carried
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Clock, Plan
 from vsc.runtime.local import LocalRuntime
-from vsc.runtime.metrics import HELD_RECORDS, Metrics
+from vsc.runtime.metrics import HELD_RECORDS, Dropped, Group, Metrics
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.views import Question, StoreInfo
 from vsc.runtime.operators.views.catalog import open_view, stores_of
-from vsc.runtime.records import Batch
+from vsc.runtime.records import QUIET, Batch
 from vsc.runtime.values import to_values
 
 __all__ = ["Case", "Found", "Run"]
@@ -96,13 +96,16 @@ class Case:
         topology = generate(rng, rng.choice(sizes_of))
         sizes = replace(RECORDS, keys=rng.choice((3, 7)), hot=rng.choice((0, 0.2)), steps=rng.choice(STEPS))
         epochs = _apart(rng, topology, history(rng, topology, sizes))
+        if clock == "input" and rng.random() < 0.3:
+            epochs = _quiet(rng, epochs)
         partitions = [rng.randint(2, 8)] * len(epochs)
         if rng.random() < 0.3:
             at = rng.randrange(len(epochs))
             partitions[at:] = [rng.randint(1, 8)] * (len(epochs) - at)
         restarts = [rng.random() < 0.5 for _ in epochs]
         drains = [rng.random() < 0.1 for _ in epochs[1:]] + [rng.random() < 0.7]
-        times = sorted(row.timestamp for epoch in epochs for row in epoch if row.timestamp is not None)
+        rows = (row for epoch in epochs for row in epoch if row.source != QUIET)
+        times = sorted(row.timestamp for row in rows if row.timestamp is not None)
         now = rng.choice(times[-10:]) if times and rng.random() < 0.2 else None
         text = topology.text(lambda source: f"memory (max_ahead = {AHEAD} ms)")
         if rng.random() < 0.3:
@@ -129,7 +132,10 @@ class Case:
         """One partition, and an epoch for each row, in the order of D12."""
         epochs, drains = [], []
         for epoch, drain in zip(self.epochs, self.drains, strict=True):
-            single = [[row] for row in order_epoch(self.plan, map(self._timed, epoch))] or [[]]
+            if any(row.source == QUIET for row in epoch):
+                single = [list(epoch)]
+            else:
+                single = [[row] for row in order_epoch(self.plan, map(self._timed, epoch))] or [[]]
             epochs += single
             drains += [False] * (len(single) - 1) + [drain]
         return replace(self, epochs=epochs, partitions=[1] * len(epochs), restarts=[False] * len(epochs), drains=drains)
@@ -155,6 +161,9 @@ class Run:
                 self._upgrade(partitions)
             elif restart:
                 self._runtime = self._started(partitions, self._runtime.starts)
+            if (until := _until(epoch)) is not None:
+                self._collect(self._runtime.quiet(until))
+                epoch = ()
             half = len(epoch) // 2  # a source partition comes in several pieces
             pieces = chunks(self._plan, epoch[:half]) + chunks(self._plan, epoch[half:])
             self._collect(self._runtime.process(pieces))
@@ -176,6 +185,9 @@ class Run:
         """What the oracle says otherwise: records in their order, counters. The rows must come one by one."""
         oracle = InputOracle(self._plan, self._case.now)
         for epoch, drain in zip(self._case.epochs, self._case.drains, strict=True):
+            if (until := _until(epoch)) is not None:
+                oracle.quiet(until)
+                epoch = ()
             for row in epoch:
                 oracle.process(row)
             if drain:
@@ -183,7 +195,7 @@ class Run:
         letters = {node.name for node in self._plan.dead_letters}
         ours = {name: {"in order": found} for name, found in self.records.items() if name not in letters}
         theirs = {name: {"in order": found} for name, found in oracle.records.items() if name not in letters}
-        told = Found(ours, _counters(self._metrics), {}, {}).difference(
+        told = Found(ours, _counters(self._metrics, beside=False), {}, {}).difference(
             Found(theirs, _counters(oracle.metrics), {}, {})
         )
         return told and f"not as the oracle says: {told}"
@@ -195,7 +207,8 @@ class Run:
     def _started(self, partitions: int, starts: Mapping[str, int]) -> LocalRuntime:
         nodes = [node.name for node in self._plan.nodes if node.part_of is None]
         options = RunOptions(on_error="drop", now=self._case.now)
-        runtime = LocalRuntime(self._plan, self._stores, nodes, partitions, options, starts=starts)
+        quieted = self._runtime.quieted if starts else {}
+        runtime = LocalRuntime(self._plan, self._stores, nodes, partitions, options, starts=starts, quieted=quieted)
         runtime.metrics = self._metrics
         return runtime
 
@@ -228,9 +241,29 @@ class Run:
                 yield repr((key, f"as of {time}", str(entry.status), entry.value, entry.extra))
 
 
-def _counters(metrics: Metrics) -> dict[str, Any]:
-    """All but how much was held at most, which is a partition's own."""
-    return {name: found for name, found in metrics.as_dict().items() if name != HELD_RECORDS}
+def _counters(metrics: Metrics, beside: bool = True) -> dict[str, Any]:
+    """All but how much was held at most, which is a partition's own; perhaps without what counts beside its reason."""
+    found = {name: found for name, found in metrics.as_dict().items() if name != HELD_RECORDS}
+    if not beside:
+        for group in Group:
+            of_node = {node: {r: n for r, n in reasons.items() if r != Dropped.AFTER_QUIET}
+                       for node, reasons in found[group].items() if isinstance(reasons, dict)}  # fmt: skip
+            found[group] = of_node
+    return found
+
+
+def _quiet(rng: random.Random, epochs: History) -> History:
+    """The epochs, with one or two between them in which all sources are quiet: as the only row of each."""
+    found = [list(epoch) for epoch in epochs]
+    for _ in range(rng.randint(1, 2)):
+        until = rng.randint(0, 150)
+        found.insert(rng.randint(0, len(found)), [EpochRow(QUIET, "", 0, {}, until)])
+    return found
+
+
+def _until(epoch: Sequence[EpochRow]) -> int | None:
+    """The time to which the clocks of all sources go on in an epoch; None for an ordinary one."""
+    return next((row.timestamp for row in epoch if row.source == QUIET), None)
 
 
 def _apart(rng: random.Random, topology: Generated, epochs: History) -> History:

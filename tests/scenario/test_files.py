@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vsc.scenario import RefusedTopology, ScenarioError, ScenarioFile, load
-from vsc.scenario.model import Delete, Drain, Pipe
+from vsc.scenario.model import Delete, Drain, Pipe, Quiet
 from vsc.scenario.values import Partial, is_expected
 
 TOPOLOGY = """\
@@ -91,6 +91,11 @@ def test_steps_pipe_delete_and_drain(read: Read) -> None:
         "rates", ({"currency": "EUR"},), 7
     )
     assert _step(read, "- drain: true").action == Drain()
+    assert _step(read, "- quiet: 1970-01-01T00:00:05Z").action == Quiet(5000)
+    with pytest.raises(ScenarioError, match="a quiet has no timestamp"):
+        _step(read, "- quiet: 7\n  timestamp: 7")
+    with pytest.raises(ScenarioError, match="`quiet` is a time in milliseconds or as ISO text"):
+        _step(read, "- quiet: soon")
 
 
 def test_a_scenario_has_its_own_variables_and_partitions(read: Read) -> None:

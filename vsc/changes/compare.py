@@ -39,6 +39,9 @@ def compare(old: Plan, new: Plan) -> tuple[Change, ...]:
 def _clock(old: Plan, new: Plan) -> Iterator[Change]:
     if old.clock != new.clock:
         yield Change("topology", new.name, Verdict.LIMITS, f"clock was '{old.clock}', is '{new.clock}'", "", 0)
+    if old.quiet != new.quiet:
+        was, now = ("none" if quiet is None else duration(quiet) for quiet in (old.quiet, new.quiet))
+        yield Change("topology", new.name, Verdict.LIMITS, f"quiet was {was}, is {now}", "", 0)
 
 
 def _sources(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:

@@ -48,7 +48,7 @@ _TAGS: dict[type, tuple[str, str]] = {
 }
 # The fields that came later. Plans that do not use them are what they were: in checkpoints, to an older vsc, in hashes.
 _LEFT_OUT: dict[type, frozenset[str]] = {
-    nodes.Plan: frozenset({"clock", "clock_implied", "functions"}),
+    nodes.Plan: frozenset({"clock", "clock_implied", "functions", "quiet"}),
     exprs.Call: frozenset({"vectorized"}),
     nodes.StreamTableJoin: frozenset({"max_age", "strictly_before", "drop_older"}),
     nodes.Correct: frozenset({"max_age", "strictly_before", "drop_older"}),

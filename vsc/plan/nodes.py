@@ -167,6 +167,8 @@ class Plan:
     D12's order, the same in all partitions (`vsc.plan.clocks`). ``records``: Kafka's rule, the highest event time of
     the records that have reached the node in its partition. `clock_implied`: the topology does not say it, so a
     checkpoint that was begun with the other clock keeps that one. `functions` are those of the user's that it calls.
+    `quiet`: when a source has brought nothing for so many ms of the machine's clock, its clock goes on (None: it does
+    not).
     """
 
     name: str
@@ -177,6 +179,7 @@ class Plan:
     clock: Clock = "records"
     clock_implied: bool = False
     functions: tuple[OwnFunction, ...] = ()
+    quiet: int | None = None
 
     @property
     def sources(self) -> tuple[Node, ...]:

@@ -16,7 +16,7 @@ import yaml
 from vsc.runtime.times import LAST
 from vsc.scenario.document import Document, ScenarioError
 from vsc.scenario.loader import load
-from vsc.scenario.model import Delete, Drain, Expected, Pipe, Read, Scenario
+from vsc.scenario.model import Delete, Drain, Expected, Pipe, Quiet, Read, Scenario
 from vsc.scenario.player import Outcome, WrongAnswer, WrongRecords, fields_of, is_met, play
 from vsc.scenario.values import asked
 from vsc.scenario.written import fields_written, record_written
@@ -68,7 +68,7 @@ def _done(scenario: Scenario) -> Any:
     return scenario.name, scenario.variables, scenario.partitions, scenario.now, steps
 
 
-def _input(action: Pipe | Read | Delete | Drain) -> object:
+def _input(action: Pipe | Read | Delete | Drain | Quiet) -> object:
     """What is equal for equal input: NaN is not equal to itself, but it is written the same."""
     return action if isinstance(action, Read) else repr(action)
 

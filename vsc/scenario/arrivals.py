@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vsc.api import compile
-from vsc.plan.nodes import Plan
+from vsc.plan.nodes import Plan, Reorder
 from vsc.runtime.errors import VscRuntimeError
-from vsc.scenario.model import Delete, Pipe, Read, Scenario
+from vsc.scenario.model import Delete, Drain, Pipe, Quiet, Read, Scenario
 from vsc.scenario.player import fields_of
 from vsc.scenario.tolerance import tolerances
 from vsc.scenario.written import fields_written, written
@@ -28,7 +28,9 @@ Results = Mapping[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A row or a key of a step; without a source, the end of the input. `time` is None if the source drops the row."""
+    """A row or a key of a step; without a source, a step of quiet to `timestamp`, or the end of the input.
+
+    `time` is None if the source drops the row."""
 
     step: int
     source: str | None
@@ -135,14 +137,14 @@ class Arrivals:
 
     # ------------------------------------------------------------------------------------------------------ inside
 
-    def _driver(self, partitions: int) -> TopologyTestDriver:
+    def _driver(self, partitions: int, plan: Plan | None = None) -> TopologyTestDriver:
         return TopologyTestDriver(
-            self.plan, partitions=partitions, now=self.scenario.now, functions=self.scenario.functions
+            plan or self.plan, partitions=partitions, now=self.scenario.now, functions=self.scenario.functions
         )
 
     def _timed(self, arrivals: list[Arrival]) -> list[Arrival]:
         found = []
-        with self._driver(self.scenario.partitions) as driver:
+        with self._driver(self.scenario.partitions, _as_read(self.plan)) as driver:
             for arrival in arrivals:
                 _do(driver, arrival)
                 records = driver.read(arrival.source) if arrival.source is not None else []
@@ -172,6 +174,14 @@ class Arrivals:
         return sorted(fields_written(_rounded(fields_of(one))) for one in records)
 
 
+def _as_read(plan: Plan) -> Plan:
+    """The plan, with sources that hold none of their rows back to put them in order."""
+    return replace(plan, nodes=tuple(
+        replace(node, operation=replace(node.operation, within=0))
+        if isinstance(node.operation, Reorder) and node.part_of is not None else node for node in plan.nodes
+    ))  # fmt: skip
+
+
 def _arrivals(scenario: Scenario) -> Iterator[Arrival]:
     for step in scenario.steps:
         match step.action:
@@ -182,12 +192,16 @@ def _arrivals(scenario: Scenario) -> Iterator[Arrival]:
                     yield Arrival(step.number, rows.node.name, one.values(), None, one.is_deleted, one)
             case Delete(source, keys, timestamp):
                 yield from (Arrival(step.number, source, key, timestamp, True) for key in keys)
-            case _:
+            case Quiet(until):
+                yield Arrival(step.number, None, {}, until, False)
+            case Drain():
                 yield Arrival(step.number, None, {}, None, False)
 
 
 def _do(driver: TopologyTestDriver, arrival: Arrival) -> None:
-    if arrival.source is None:
+    if arrival.source is None and arrival.timestamp is not None:
+        driver.quiet(arrival.timestamp)
+    elif arrival.source is None:
         driver.drain()
     elif arrival.read is not None:
         driver.pipe_rows(arrival.read)

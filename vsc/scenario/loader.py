@@ -22,7 +22,7 @@ from vsc.plan.parts import MODULE
 from vsc.runtime.errors import VscRuntimeError
 from vsc.scenario.document import Document, ScenarioError
 from vsc.scenario.expectations import Expectations
-from vsc.scenario.model import Delete, Drain, Pipe, Read, Scenario, ScenarioFile, Step
+from vsc.scenario.model import Delete, Drain, Pipe, Quiet, Read, Scenario, ScenarioFile, Step
 from vsc.scenario.values import ROW, read_columns, read_time
 from vsc.testing import file_rows, timestamp_column
 from vsc.testing.driver import MOST_PARTITIONS
@@ -30,7 +30,7 @@ from vsc.testing.driver import MOST_PARTITIONS
 __all__ = ["RefusedTopology", "load", "paths_read"]
 
 _BESIDE = ("timestamp", "expect", "stores")
-_VERBS = ("pipe", "delete", "drain")
+_VERBS = ("pipe", "delete", "drain", "quiet")
 _FILE = "file"
 """The key of a step's file of rows."""
 _NO_VARIABLES: Mapping[str, str] = {}
@@ -172,6 +172,7 @@ class _Steps:
         self._document, self._variables = document, variables
         self._nodes = {n.name: n for n in plan.nodes if n.part_of is None}
         self._sources = {node.name: node for node in plan.sources}
+        self._records_clock = plan.clock == "records"
         self._expectations = Expectations(document, plan)
 
     def step(self, node: yaml.Node, number: int) -> Step:
@@ -191,8 +192,8 @@ class _Steps:
         time_node = entries["timestamp"][1] if "timestamp" in entries else None
         time = None if time_node is None else read_time(document, time_node, "`timestamp`")
         action = self._action(key, value, time)
-        if isinstance(action, Drain) and time_node is not None:
-            raise document.error(time_node, "a drain has no timestamp")
+        if isinstance(action, Drain | Quiet) and time_node is not None:
+            raise document.error(time_node, f"a {key.value} has no timestamp")
         return Step(
             Position(*document.place(node)),
             number,
@@ -203,12 +204,18 @@ class _Steps:
 
     # ------------------------------------------------------------------------------------------------------- input
 
-    def _action(self, key: yaml.ScalarNode, value: yaml.Node, time: int | None) -> Pipe | Read | Delete | Drain:
+    def _action(self, key: yaml.ScalarNode, value: yaml.Node, time: int | None) -> Pipe | Read | Delete | Drain | Quiet:
         document, word = self._document, key.value
         if word == "drain":
             if not isinstance(value, yaml.ScalarNode) or value.value != "true":
                 raise document.error(value, "`drain` is `true`")
             return Drain()
+        if word == "quiet" and isinstance(value, yaml.ScalarNode):
+            if self._records_clock:
+                raise document.error(
+                    key, "with the clock of records only records move it", "use the clock of the input"
+                )
+            return Quiet(read_time(document, value, "`quiet`"))
         if word in _VERBS:
             entries = document.mapping(value, f"`{word}`")
             if len(entries) != 1:
@@ -216,7 +223,7 @@ class _Steps:
             ((key, value),) = entries.values()
         source = self._sources.get(key.value)
         if source is None:
-            self._refuse_source(key, ("pipe", "delete", "drain", *_BESIDE) if word == key.value else ())
+            self._refuse_source(key, (*_VERBS, *_BESIDE) if word == key.value else ())
             raise AssertionError
         if word == "delete":
             return self._delete(key, value, source, time)

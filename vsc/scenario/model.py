@@ -17,6 +17,7 @@ __all__ = [
     "Expected",
     "Pipe",
     "Question",
+    "Quiet",
     "Read",
     "Scenario",
     "ScenarioFile",
@@ -52,6 +53,13 @@ class Delete:
 @dataclass(frozen=True, slots=True)
 class Drain:
     """The end of the input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """No source brings anything: their clocks go on to a time in ms."""
+
+    until: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,7 @@ class Step:
 
     position: Position
     number: int
-    action: Pipe | Read | Delete | Drain
+    action: Pipe | Read | Delete | Drain | Quiet
     expect: tuple[Expectation, ...]
     stores: tuple[Question, ...]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from vsc.compiler.source import Position
 from vsc.runtime.errors import VscRuntimeError
-from vsc.scenario.model import Delete, Drain, Expectation, Expected, Pipe, Question, Read, Scenario, Step
+from vsc.scenario.model import Delete, Drain, Expectation, Expected, Pipe, Question, Quiet, Read, Scenario, Step
 from vsc.scenario.values import is_expected
 from vsc.testing import Record, TopologyTestDriver, VersionedRecord
 
@@ -160,6 +160,8 @@ def _do(driver: TopologyTestDriver, step: Step) -> tuple[str, ...]:
                 driver.delete(source, key, timestamp=timestamp)
         case Drain():
             driver.drain()
+        case Quiet(until):
+            driver.quiet(until)
     return ()
 
 

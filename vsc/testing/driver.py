@@ -96,7 +96,7 @@ class TopologyTestDriver:
         self._closed = False
         self._partitions, self._options = partitions, options
         self._together: list[tuple[str, SourceRows]] | None = None
-        self._runtime = self._started({})
+        self._runtime = self._started({}, {})
 
     # ---------------------------------------------------------------------------------------------------------- in
 
@@ -175,8 +175,22 @@ class TopologyTestDriver:
         """Stops the query and starts it again on the state it has left."""
         self._check_open()
         metrics = self._runtime.metrics
-        self._runtime = self._started(self._runtime.starts)
+        self._runtime = self._started(self._runtime.starts, self._runtime.quieted)
         self._runtime.metrics = metrics
+
+    def quiet(self, until: Time) -> None:
+        """The clocks of all sources go on to `until`, if they are not beyond it, as those of a query do whose topology
+        has a `quiet`: what is due by then comes out, and rows of earlier times are late from then on.
+
+        Raises ValueError for a topology with ``clock = 'records'``, and for what is not a time.
+        """
+        self._check_open()
+        if self._together is not None:
+            raise ValueError("a step of quiet cannot be inside a batch")
+        if self._plan.clock == "records":
+            raise ValueError("the clock of records goes on with records alone: use the clock of the input")
+        time = _checked("quiet", "until", until)
+        self._keep(lambda: self._runtime.quiet(time))
 
     def drain(self) -> None:
         """Ends the input, as ``vsc run --drain`` does: emits everything still held."""
@@ -235,8 +249,10 @@ class TopologyTestDriver:
             self._written[stage, partition] = OverlayKV(self._stores[-1])
         return self._written[stage, partition]
 
-    def _started(self, starts: Mapping[str, int]) -> LocalRuntime:
-        return LocalRuntime(self._plan, self._open, self._read_as, self._partitions, self._options, starts=starts)
+    def _started(self, starts: Mapping[str, int], quieted: Mapping[str, int]) -> LocalRuntime:
+        return LocalRuntime(
+            self._plan, self._open, self._read_as, self._partitions, self._options, starts=starts, quieted=quieted
+        )
 
     def _check_open(self) -> None:
         if self._closed:

@@ -85,11 +85,12 @@ class _View:
 
 
 def _end(window: Window, start: int, group: Group) -> int:
-    match window.kind:
-        case "session":
-            return group.time
-        case "sliding":
-            return start + window.size
+    return group.time if window.kind == "session" else _end_of(window, start)
+
+
+def _end_of(window: Window, start: int) -> int:
+    if window.kind == "sliding":
+        return start + window.size
     return int(grid_of(window).ends_of(np.array([start]))[0])
 
 
@@ -107,4 +108,17 @@ def _encoded(plan: Plan, node: Node, operation: Aggregate) -> tuple[Column, ...]
     )
 
 
-GROUPS = SideStore(SUFFIX, _contents, _View, lambda operation: moving(operation.final), _encoded)
+def _due(node: Node, operation: Aggregate, kv: OrderedKV, prefix: bytes) -> int | None:
+    window = operation.window
+    if window is None or not operation.final:
+        return None
+    state = AggregateState(kv, prefix, False)
+    first = next(state.places(state.closed + 1, None), None)
+    if first is None:
+        return None
+    place, start, _ = state.indexed(first)
+    end = place if window.kind == "session" else _end_of(window, start)
+    return end + window.lingers
+
+
+GROUPS = SideStore(SUFFIX, _contents, _View, lambda operation: moving(operation.final), _encoded, _due)

@@ -60,5 +60,12 @@ def _encoded(plan: Plan, node: Node, operation: StreamStreamJoin) -> tuple[Colum
     return kept_columns(left, right)
 
 
-RECORDS = SideStore(b"", _contents, _View, lambda _: MOVING, _encoded)
+def _due(node: Node, operation: StreamStreamJoin, kv: OrderedKV, prefix: bytes) -> int | None:
+    state = Joined(kv, prefix, bucket_width(operation))
+    first = (state.first_waiting(side) for side in (0, 1))
+    after = [ahead + operation.grace + 1 for ahead in operation.ahead]
+    return min((time + wait for time, wait in zip(first, after, strict=True) if time is not None), default=None)
+
+
+RECORDS = SideStore(b"", _contents, _View, lambda _: MOVING, _encoded, _due)
 """What a join of streams keeps."""

@@ -16,7 +16,7 @@ from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.operators.views.view import Contents, SideStore, Waiting, WaitingView
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv import OrderedKV
-from vsc.runtime.state.suppressed import MOVING, Suppressed
+from vsc.runtime.state.suppressed import FAR, MOVING, Suppressed
 
 __all__ = ["HELD", "SUFFIX", "Hidden", "behind_held"]
 
@@ -73,4 +73,9 @@ def _encoded(plan: Plan, node: Node, operation: Operation) -> tuple[Column, ...]
     return plan.node(node.inputs[0]).schema.value
 
 
-HELD = SideStore(SUFFIX, _contents, _view, lambda _: MOVING, _encoded)
+def _due(node: Node, operation: Operation, kv: OrderedKV, prefix: bytes) -> int | None:
+    first = next(Suppressed(kv, prefix).until(FAR), None)
+    return None if first is None else first.place + operation.wait
+
+
+HELD = SideStore(SUFFIX, _contents, _view, lambda _: MOVING, _encoded, _due)

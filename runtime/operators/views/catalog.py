@@ -23,7 +23,7 @@ from vsc.runtime.operators.views.tables import open_table_view
 from vsc.runtime.operators.views.view import SideStore, StoreView
 from vsc.runtime.state.kv_base import OrderedKV
 
-__all__ = ["find_store", "held_back", "left_behind", "open_view", "side_store_of", "stores_of"]
+__all__ = ["find_store", "held_back", "left_behind", "next_due", "open_view", "side_store_of", "stores_of"]
 
 
 def stores_of(plan: Plan) -> tuple[StoreInfo, ...]:
@@ -98,6 +98,21 @@ def held_back(plan: Plan, stage: Stage, node: Node, kv: OrderedKV) -> int:
     """How many records, windows without a final result or suppressed rows `node` holds."""
     (store,) = (store for store in _of_node(plan, stage, node) if not store.is_table)
     return open_view(plan, store, kv).held
+
+
+def next_due(plan: Plan, stage: Stage, kv: OrderedKV) -> list[tuple[int, list[str]]]:
+    """What the clock of the input shows when the first of what is held in a stage is due, and the sources whose clock
+    that is; for each set of sources for which anything waits."""
+    clocks = node_clocks(plan)
+    found: dict[frozenset[str], int] = {}
+    for node in (node for node in map(plan.node, stage.nodes) if node.waits):
+        side = side_store_of(node)
+        assert side.due is not None, f"{node.operation.op} waits for nothing"
+        due = side.due(node, node.operation, kv, store_prefix(stage, node.name) + side.suffix)
+        if due is not None:
+            clock = clocks[node.name]
+            found[clock.sources] = min(due + clock.hold, found.get(clock.sources, due + clock.hold))
+    return sorted((due, sorted(sources)) for sources, due in found.items())
 
 
 def side_store_of(node: Node) -> SideStore:

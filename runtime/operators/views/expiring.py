@@ -9,7 +9,7 @@ from vsc.runtime.operators.views.question import Question, Status, StoreInfo
 from vsc.runtime.operators.views.view import Contents, Entry, SideStore, clock
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV
-from vsc.runtime.state.suppressed import MOVING, Suppressed
+from vsc.runtime.state.suppressed import FAR, MOVING, Suppressed
 
 __all__ = ["EXPIRY", "SUFFIX"]
 
@@ -48,4 +48,9 @@ def _encoded(plan: Plan, node: Node, operation: Operation) -> tuple[Column, ...]
     return ()
 
 
-EXPIRY = SideStore(SUFFIX, _contents, _View, lambda _: MOVING, _encoded)
+def _due(node: Node, operation: Operation, kv: OrderedKV, prefix: bytes) -> int | None:
+    first = next(Suppressed(kv, prefix).until(FAR), None)
+    return None if first is None else first.place + (node.expire or 0)
+
+
+EXPIRY = SideStore(SUFFIX, _contents, _View, lambda _: MOVING, _encoded, _due)

@@ -64,7 +64,9 @@ class SideStore:
     """What an operator keeps besides its node's table, under the node's prefix and `suffix`.
 
     It exists if the operation `keeps` something. `contents` describes it for a node and its operation; `view` opens it.
-    `moving`: how its rows move to other partitions; `encoded`: the columns that they are encoded with.
+    `moving`: how its rows move to other partitions; `encoded`: the columns that they are encoded with. `due`: where the
+    operation waits, what the node's clock shows when the first of what is held under a prefix is due; None if nothing
+    is held.
     """
 
     suffix: bytes
@@ -72,6 +74,7 @@ class SideStore:
     view: Callable[[Node, Any, StoreInfo, OrderedKV], StoreView]
     moving: Callable[[Any], Moving]
     encoded: Callable[[Plan, Node, Any], tuple[Column, ...]]
+    due: Callable[[Node, Any, OrderedKV, bytes], int | None] | None = None
 
 
 Waiting = tuple[bytes, bytes | None, int, int]

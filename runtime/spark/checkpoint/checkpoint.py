@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -49,7 +49,7 @@ from vsc.runtime.spark.checkpoint.ancestry import check_current, check_finished
 from vsc.runtime.spark.checkpoint.identity import FORMAT, IDENTITY, PLAN, Identity, changes_in_place, read_identity
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.exchange.counters import EpochReport
-from vsc.runtime.spark.state.control import DRAIN, START, WAKE
+from vsc.runtime.spark.state.control import DRAIN, START, WAKE, quiet_line
 
 __all__ = ["SPARK_NAMES", "Checkpoint", "checked_identity"]
 
@@ -161,6 +161,10 @@ class Checkpoint:
     def request_drain(self) -> None:
         """Asks every partition, in an epoch to come, to move its clocks to the end."""
         self.files.write(f"vsc/control/{uuid.uuid4().hex}-{DRAIN}.txt", DRAIN + "\n")
+
+    def request_quiet(self, time: int, sources: Iterable[str]) -> None:
+        """Asks every partition, in an epoch to come, to move the clocks of sources that bring nothing to `time`."""
+        self.files.write(f"vsc/control/{uuid.uuid4().hex}-quiet.txt", quiet_line(time, sources) + "\n")
 
     def request_wake(self) -> None:
         """Asks for an epoch, even if there is nothing to read, in which every partition is called."""

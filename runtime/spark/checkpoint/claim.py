@@ -211,6 +211,11 @@ class _LocalClaim:
                 raise _refused(root, holder)
             time.sleep(_POLL_SECONDS)
 
+    @property
+    def stands(self) -> bool:
+        """Whether it has not been released yet."""
+        return self._file is not None
+
     def check(self) -> None:
         """Raises CheckpointError if the claim was lost to another query. A lock of the operating system is not lost."""
 
@@ -269,6 +274,11 @@ class _BeatingClaim:
             held.release()
             raise
         return held
+
+    @property
+    def stands(self) -> bool:
+        """Whether it has not been released yet."""
+        return not self._stop.is_set()
 
     def check(self) -> None:
         """Whether the claim still stands: a driver that takes this one for dead removes it, and runs."""

@@ -52,6 +52,9 @@ class StateSize:
     `held` wait for stream time to go on (grace, windows, suppress), `waiting` for other sources, as do so many `steps`
     of the input's clock.
 
+    `due`: where the topology has a `quiet`, what the clock of the input shows when the first of what is held is due,
+    with the sources whose clock that is.
+
     `stores`: the same store by store, by the names that `vsc store list` has; a table's further copies are called
     ``NAME@STAGE``.
     """
@@ -63,6 +66,7 @@ class StateSize:
     waiting: int = 0
     stores: dict[str, StoreState] = field(default_factory=dict)
     steps: int = 0
+    due: list[tuple[int, list[str]]] = field(default_factory=list)
 
     @classmethod
     def load(cls, data: dict[str, Any]) -> StateSize:
@@ -77,7 +81,8 @@ class _Counted:
 
     `read` are the rows that sources handed in, whether they could be used or not, `written` the records on their way to
     sinks, `clocks` the highest event times, in ms, that sources have brought, `gone_on` those of what did not have to
-    wait, if stream time is that of the input, `times` the event times of all rows. `restored` are the partitions whose
+    wait, if stream time is that of the input, `quieted` the times to which sources that bring nothing were moved,
+    `times` the event times of all rows. `restored` are the partitions whose
     state was not on the disk of the executor and was taken from the checkpoint.
     """
 
@@ -88,6 +93,7 @@ class _Counted:
     seconds: dict[str, float] = field(default_factory=dict)
     clocks: dict[str, int] = field(default_factory=dict)
     gone_on: dict[str, int] = field(default_factory=dict)
+    quieted: dict[str, int] = field(default_factory=dict)
     times: dict[str, EventTimes] = field(default_factory=dict)
     restored: int = 0
 
@@ -138,6 +144,8 @@ class TaskCounters(_Counted):
         }
         if self.gone_on:
             members["gone_on"] = self.gone_on
+        if self.quieted:
+            members["quieted"] = self.quieted
         if self.restored:
             members["restored"] = self.restored
         if self.state is not None:
@@ -173,6 +181,7 @@ class EpochReport(_Counted):
                 report.clock(name, clock)
             for name, clock in task.get("gone_on", {}).items():
                 report.passed(name, clock)
+            report.quieted |= task.get("quieted", {})
             for name, times in task["times"].items():
                 report.time(name, EventTimes(*times))
             report.restored += task.get("restored", 0)
@@ -201,6 +210,7 @@ class EpochReport(_Counted):
             "seconds": self.seconds,
             "clocks": self.clocks,
             "gone_on": self.gone_on,
+            "quieted": self.quieted,
             "outstanding": self.outstanding,
             "restored": self.restored,
         }
@@ -209,13 +219,14 @@ class EpochReport(_Counted):
     def from_dict(cls, data: dict[str, Any]) -> EpochReport:
         """The report that `as_dict` (or the JSON of it) shows. KeyError, TypeError or ValueError for anything else."""
         clocks, gone_on, restored = data.get("clocks", {}), data.get("gone_on", {}), data.get("restored", 0)
+        quieted = data.get("quieted", {})
         waiting = [size.get(what, 0) for size in data["state"].values() for what in ("waiting", "steps")]
-        numbers = (data["epoch"], *clocks.values(), *gone_on.values(), *waiting, restored)
+        numbers = (data["epoch"], *clocks.values(), *gone_on.values(), *quieted.values(), *waiting, restored)
         if any(type(number) is not int for number in numbers):
             raise ValueError("a number is not valid")
         return cls(
             data["epoch"], read=Counter(data["read"]), written=Counter(data["written"]),
             metrics=Metrics.from_dict(data["metrics"]),
             state={k: StateSize.load(v) for k, v in data["state"].items()}, seconds=data["seconds"],
-            clocks=clocks, gone_on=gone_on, outstanding=data.get("outstanding", {}), restored=restored,
+            clocks=clocks, gone_on=gone_on, quieted=quieted, outstanding=data.get("outstanding", {}), restored=restored,
         )  # fmt: skip

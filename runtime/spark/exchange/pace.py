@@ -7,7 +7,7 @@ They get it as a local property of Spark's, with the epoch's number. Not for dec
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark import TaskContext
@@ -21,6 +21,8 @@ __all__ = ["NOTHING", "PROPERTY", "Pace", "Wait"]
 PROPERTY = "vsc.inputs"
 """The local property that holds the pace of the running epoch, as JSON."""
 
+Due = tuple[int, Sequence[str]]
+"""A moment of the input's clock, in ms, and the sources whose clock that is."""
 NOTHING = -1
 """The clock of a source that has brought nothing yet."""
 
@@ -41,6 +43,8 @@ class Pace:
     Both are missing in what was kept by a vsc that knew of no bound. `topics`: see `connectors.kafka.topic_ids`.
     `starts`: the highest event time of each source's records that had gone on before the epoch, where the input's clock
     begins; without sources of which none had, or that need no such clock. What waits are records and steps of it.
+    `quiet`: by source, the time to which its clock was moved at last as it brought nothing. `due`: by partition, what
+    the clock of the input shows when the first of what is held there is due, with the sources whose clock that is.
     """
 
     waits: Mapping[str, Wait] = field(default_factory=dict)
@@ -49,6 +53,8 @@ class Pace:
     latest: Mapping[str, int] = field(default_factory=dict)
     topics: Mapping[str, str] = field(default_factory=dict)
     starts: Mapping[str, int] = field(default_factory=dict)
+    quiet: Mapping[str, int] = field(default_factory=dict)
+    due: Mapping[str, Sequence[Due]] = field(default_factory=dict)
 
     @property
     def calls(self) -> bool:
@@ -67,7 +73,8 @@ class Pace:
         waits = {name: [wait.clock, wait.next] for name, wait in self.waits.items()}
         data = {"waits": waits, "waiting": dict(self.waiting), "now": self.now, "latest": dict(self.latest)}
         data |= {"topics": dict(self.topics)} if self.topics else {}
-        data |= {"starts": dict(self.starts)} if self.starts else {}
+        for name in ("starts", "quiet", "due"):
+            data |= {name: dict(getattr(self, name))} if getattr(self, name) else {}
         return json.dumps(data, separators=(",", ":"))
 
     @classmethod
@@ -77,15 +84,17 @@ class Pace:
             data = json.loads(text)
             waits = {name: Wait(clock, part) for name, (clock, part) in data["waits"].items()}
             waiting, now, latest = dict(data["waiting"]), data.get("now"), dict(data.get("latest", {}))
-            topics, starts = dict(data.get("topics", {})), dict(data.get("starts", {}))
+            topics = dict(data.get("topics", {}))
+            starts, quiet, due = (dict(data.get(name, {})) for name in ("starts", "quiet", "due"))
             numbers = [*waiting.values(), *latest.values(), *starts.values(), *(wait.clock for wait in waits.values())]
+            numbers += [*quiet.values(), *(time for first in due.values() for time, _ in first)]
             numbers += [] if now is None else [now]
             names = [*topics.values(), *(wait.next for wait in waits.values())]
             if any(type(n) is not int for n in numbers) or any(type(name) is not str for name in names):
                 raise ValueError("a number or a name is not valid")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"the pace of an epoch (vsc/inputs) is damaged: {str(error)[:200]}") from error
-        return cls(waits, waiting, now, latest, topics, starts)
+        return cls(waits, waiting, now, latest, topics, starts, quiet, due)
 
     @classmethod
     def here(cls) -> Pace:
@@ -102,6 +111,16 @@ class Pace:
         """How many records and steps wait in each partition after the epoch that ran at this pace, where any do."""
         after = {**self.waiting, **{place: size.waiting + size.steps for place, size in report.state.items()}}
         return {place: records for place, records in sorted(after.items()) if records}
+
+    def quiet_after(self, report: EpochReport) -> dict[str, int]:
+        """`quiet` of the epoch after the one that ran at this pace."""
+        found = {**report.quieted, **self.quiet}
+        return {name: max(time, report.quieted.get(name, time)) for name, time in found.items()}
+
+    def due_after(self, report: EpochReport) -> dict[str, Sequence[Due]]:
+        """`due` of the epoch after the one that ran at this pace."""
+        after = {**self.due, **{place: size.due for place, size in report.state.items()}}
+        return {place: due for place, due in sorted(after.items()) if due}
 
     def clocks_after(self, report: EpochReport) -> dict[str, int]:
         """`starts` of the epoch after the one that ran at this pace."""

@@ -41,6 +41,7 @@ def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, Input
         connector, options = connector_of(node.source.connector.kind), Options.of_source(node)
         if connector.source_class(options) not in (None, name):
             raise RuntimeError(f"Spark has a {name} in the place of source '{node.name}'")
-        source = SparkSource(instance, running, everything, not ends and len(plan.sources) > 1)
+        lists = not ends and (len(plan.sources) > 1 or plan.quiet is not None)
+        source = SparkSource(instance, running, everything, lists)
         inputs[node.name] = connector.input(source, options)
     return inputs

@@ -4,7 +4,14 @@ when the epoch is repeated.
 A source is waited for as long as Spark has input of it that it has not handed out, and, with a trigger interval, for
 up to `max_idle` after it had none. How far a source has come is the highest event time that it has brought since it was
 last waited for; the epochs' reports have it. They also have the highest event time of what has gone on, from which the
-input's clock goes on (D25). The run's clock says which event times are too far in the future: `docs/time.md`
+input's clock goes on (D25).
+
+With a `quiet`, a source that has been read to its end and has brought nothing for so long is waited for no longer, and
+its clock goes on by the machine's: as soon as something is due by that, a step goes into the control source, so it is
+part of the input before anything acts on it. It stands in the order at its time: what is held for a source that lags
+waits there, too.
+
+The run's clock says which event times are too far in the future: `docs/time.md`
 tells what it shows. The decision for epoch N stands in ``vsc/inputs/N.json`` of the checkpoint
 before a task of N runs: whatever N emits follows from it, from the rows of N and from the state.
 """
@@ -14,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -26,13 +33,18 @@ from vsc.runtime.spark.exchange.pace import NOTHING, Pace, Wait
 
 __all__ = ["Pacer"]
 
+_CLOSE = 0.001
+"""What a timer may be early by, in seconds."""
+
 
 class Pacer:
     """Decides the pace of each epoch of one query.
 
     `inputs` gives the query's inputs by source, once it runs (None for one whose future input is unknown),
     `tell` hands a pace to the tasks. A source without new input is waited for up to `max_idle` seconds of the clock
-    `elapsed`. `now` is the run's clock, in ms, and `latest` what it allows each source. `topics` are those of the run.
+    `elapsed`, or up to `quiet` ms: then the clocks of such `sources` go on by that of the `machine`, as long as the
+    query is `alive`. `now` is the run's clock, in ms, and `latest` what it allows each source. `topics` are those of
+    the run.
     """
 
     def __init__(
@@ -45,15 +57,21 @@ class Pacer:
         now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         latest: Callable[[int], Mapping[str, int]] = lambda now: {},
         topics: Mapping[str, str] | None = None,
+        quiet: int | None = None,
+        sources: Sequence[str] = (),
+        alive: Callable[[], bool] = lambda: True,
+        machine: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        self._record, self._find, self._tell, self._max_idle, self._elapsed = record, inputs, tell, max_idle, elapsed
+        self._record, self._find, self._tell, self._elapsed = record, inputs, tell, elapsed
+        self._quiet, self._sources, self._alive, self._machine = quiet, sources, alive, machine
+        self._max_idle, self._begun = max_idle if quiet is None else quiet / 1000, elapsed()
         self._now, self._latest, self._topics = now, latest, topics or {}
         self._inputs: Mapping[str, Input | None] = {}
         self._positions: dict[str, int] = {}
         self._active: dict[str, float] = {}
         self._pace = Pace()
         self._report: EpochReport | None = None
-        self._timer: threading.Timer | None = None
+        self._timers: list[threading.Timer] = []
         self.outstanding: dict[str, dict[str, float]] = {}
         """By source, how much it had still to bring when the newest epoch began, by unit."""
 
@@ -63,12 +81,13 @@ class Pacer:
         repeated = self._kept_pace(0 if found is None else found.epoch + 1)
         if repeated.waits or (found is not None and self._kept_pace(found.epoch).left(found)):
             self._record.request_wake()
+        if self._quiet is not None and found is not None:
+            self._await_quiet(self._kept_pace(found.epoch), found)
 
     def decide(self, epoch: int) -> Pace:
         """The pace of `epoch`, told to its tasks: before any of them runs."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        while self._timers:
+            self._timers.pop().cancel()
         backlogs = self._backlogs()
         self.outstanding = {name: dict(left.amounts) for name, left in backlogs.items() if left is not None}
         kept = self._record.pace(epoch)
@@ -85,10 +104,47 @@ class Pacer:
         self._report = report
         idle = [name for name in self._pace.waits if self._max_idle and not self._pace.waits[name].next]
         if idle and self._pace.left(report):
-            due = min(self._active[name] for name in idle) + self._max_idle - self._elapsed()
-            self._timer = threading.Timer(max(0.0, due), self._wake)
-            self._timer.daemon = True
-            self._timer.start()
+            self._after(min(self._active[name] for name in idle) + self._max_idle - self._elapsed(), self._wake)
+        elif not any(wait.next for wait in self._pace.waits.values()):
+            self._active |= {name: self._elapsed() for name, rows in report.read.items() if rows}
+            self._await_quiet(self._pace, report)
+
+    def _await_quiet(self, pace: Pace, report: EpochReport) -> None:
+        """Sees to it that clocks go on when sources have brought nothing for long enough for something to be due."""
+        if self._quiet is None or pace.left(report):
+            return
+        starts, waits = pace.clocks_after(report), []
+        for due, sources in (one for first in pace.due_after(report).values() for one in first):
+            if all(map(self._ends, sources)) and due > max(
+                (starts.get(name, NOTHING) for name in sources), default=NOTHING
+            ):
+                idle = max(map(self._idle_from, sources)) + self._quiet / 1000 - self._elapsed()
+                waits.append(max(idle, (due + self._quiet - self._machine()) / 1000))
+        if waits:
+            self._after(min(waits), lambda: self._go_on(starts))
+
+    def _go_on(self, starts: Mapping[str, int]) -> None:
+        """Moves the clocks on of all sources that have brought nothing for so long."""
+        if self._quiet is None or not self._alive():
+            return
+        time, idle = self._machine() - self._quiet, self._elapsed() - self._quiet / 1000 + _CLOSE
+        quiet = [name for name in self._sources if self._ends(name) and self._idle_from(name) <= idle]
+        with contextlib.suppress(Py4JError, OSError, AttributeError):
+            self._record.request_quiet(time, [name for name in quiet if time > starts.get(name, NOTHING)])
+
+    def _ends(self, source: str) -> bool:
+        """Whether it is known when a source has been read to its end."""
+        return source not in self._inputs or self._inputs[source] is not None
+
+    def _idle_from(self, source: str) -> float:
+        """Since when a source has brought nothing."""
+        return self._active.get(source, self._begun)
+
+    def _after(self, seconds: float, act: Callable[[], None]) -> None:
+        timer = threading.Timer(max(0.0, seconds), act)
+        timer.daemon = True
+        self._timers.append(timer)
+        timer.start()
 
     def keep_topics(self, epoch: int) -> None:
         """Keeps the topics of the run, which are others since `decide`, with the pace of `epoch`."""
@@ -118,12 +174,17 @@ class Pacer:
             clock = clocks.get(name, NOTHING)
             if backlog is not None and backlog.next is not None:
                 waits[name] = Wait(clock, backlog.next)
+            elif self._quiet is not None and len(backlogs) == 1:
+                continue  # it has nothing to wait for
             elif self._elapsed() - self._active[name] < self._max_idle:
                 waits[name] = Wait(clock)
         now = self._now()
         waiting = before.waiting if report is None else before.left(report)
         starts = before.starts if report is None else before.clocks_after(report)
-        return Pace(waits, waiting, now, self._latest(now), dict(self._topics), starts)
+        quiet, due = (before.quiet, before.due) if report is None else (
+            before.quiet_after(report), before.due_after(report)
+        )  # fmt: skip
+        return Pace(waits, waiting, now, self._latest(now), dict(self._topics), starts, quiet, due)
 
     def _backlogs(self) -> dict[str, Backlog | None]:
         """What each source has still to bring (None where that is not known: it brings what comes about)."""

@@ -69,6 +69,11 @@ def check(
             f"--max-idle {max_idle}: with the trigger {trigger} there is no waiting for new input",
             "use it with a duration as trigger, such as --trigger '10 seconds'",
         )
+    if max_idle is not None and plan.quiet is not None:
+        raise ConfigurationError(
+            f"--max-idle {max_idle}: the topology has a `quiet`, for which sources wait for one that has nothing new",
+            "leave --max-idle out, or remove `quiet` from the topology",
+        )
     resolved = resolve_plan(plan, variables)
     check_connectors(resolved, default_local)
     return resolved

@@ -233,7 +233,7 @@ def _started(what: Opened, spark: SparkSession, on_epoch: Sequence[Hook]) -> Sta
         look = TopicLook(spark)
         topics = Topics(what.resolved, look.id, look.ranges)
         topics.begin(opened)
-        pacer, bad_rows, to_sinks = _pacer(spark, what, topics), BadRows(plan, job.max_bad), delivery(plan)
+        pacer, bad_rows, to_sinks = _pacer(spark, what, topics, held), BadRows(plan, job.max_bad), delivery(plan)
         groups = KafkaGroups(what.resolved)
         hooks = forerunner.written, what.warnings.tell, lambda _: groups.commit(pacer.taken()), *on_epoch
         writer = EpochWriter(
@@ -344,7 +344,7 @@ def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, wr
     return query
 
 
-def _pacer(spark: SparkSession, what: Opened, topics: Topics) -> Pacer:
+def _pacer(spark: SparkSession, what: Opened, topics: Topics, held: Claim) -> Pacer:
     """Who decides of each epoch which sources are waited for, and what the clock shows."""
     job, ending = what.job, is_bounded(what.job.trigger)
     fixed = job.options.now if job.options.now is not None else what.started if ending else None
@@ -356,6 +356,9 @@ def _pacer(spark: SparkSession, what: Opened, topics: Topics) -> Pacer:
         now=_now if fixed is None else lambda: fixed,
         latest=partial(latest_times, job.plan),
         topics=topics.ids,
+        quiet=None if ending else job.plan.quiet,
+        sources=[node.name for node in job.plan.sources],
+        alive=lambda: held.stands,
     )
     pacer.resume()
     return pacer

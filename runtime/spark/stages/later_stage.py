@@ -8,7 +8,7 @@ processor: that is `later_stage_processor`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,15 +25,15 @@ from vsc.runtime.operators.in_step import InStep
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.migrations import migrate
 from vsc.runtime.operators.result import StageResult
-from vsc.runtime.operators.steps import end_of_input, gone_on, of_sources, stages_in_step
-from vsc.runtime.operators.views.catalog import open_view, stores_of
+from vsc.runtime.operators.steps import end_of_input, gone_on, of_sources, quiet_step, stages_in_step, steps_to
+from vsc.runtime.operators.views.catalog import next_due, open_view, stores_of
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.exchange.counters import StateSize, StoreState, TaskCounters, state_name
 from vsc.runtime.spark.exchange.pace import Pace
 from vsc.runtime.spark.exchange.wire import WireRow, chunks, slots, wire_columns
 from vsc.runtime.spark.stages.routing import Router
 from vsc.runtime.spark.stages.steps import unpacked
-from vsc.runtime.spark.state.control import clocks, is_drain
+from vsc.runtime.spark.state.control import clocks, is_drain, quieted
 from vsc.runtime.spark.state.local_folder import LocalFolders, opened, removed
 from vsc.runtime.spark.state.protocol import Manifest, PartitionState, attempt_name
 from vsc.runtime.spark.state.seeds import SEED, Seeds
@@ -193,10 +193,11 @@ class LaterStageTask:
                     out.extend(router.route(node, batch))
             counters.mark("process", started)
             stores = self._store_states(state.kv, state.below)
+            due = [] if self.plan.quiet is None else next_due(self.plan, self.plan.stages[self.stage], state.kv)
             committed = state.commit(name)
             live = sum(store.rows for store in stores.values())
             counters.state = StateSize(
-                live, committed.size, task.held, len(committed.blobs), len(in_step), stores, in_step.steps
+                live, committed.size, task.held, len(committed.blobs), len(in_step), stores, in_step.steps, due
             )
         counters.mark("commit", started)
         router.finish()
@@ -214,18 +215,20 @@ class LaterStageTask:
         """What the stage makes of the records that may go on, in one portion or more; calls `between` them."""
         told, pace = [row.payload for row in rows if not row.port], Pace.here()
         clock, steps_on = dict(pace.starts), stepping(self.plan)[self.stage]
+        counters.quieted = quieted(told)
         drain = any(map(is_drain, told))
         frontier = None
         if not drain and self.stage in stages_in_step(self.plan):
             ranks = {node.name: node.source.rank for node in self.plan.sources}
             frontier = pace.frontier(ranks, clocks(told))
         inputs = [self._input(row) for row in rows if row.port]
+        inputs += self._quiet(counters, clock)
         ends_by_step = drain and self.plan.clock == "input"  # together with what earlier stages emit at the end
         for number, portion in enumerate(in_step.portions(inputs + [(STEPS, end_of_input())] * ends_by_step, frontier)):
             if number:
                 between()
             passed = gone_on(portion)
-            yield task.process(of_sources(portion, steps_on), starts=clock)
+            yield task.process(of_sources(portion, steps_on), starts=clock, quiet=pace.quiet)
             del portion  # before the next one is made
             for source, highest in passed.items():
                 counters.passed(source, highest)
@@ -233,6 +236,16 @@ class LaterStageTask:
         if drain and not ends_by_step:
             between()
             yield task.process((), drain=True, starts=clock)
+
+    def _quiet(self, counters: TaskCounters, starts: Mapping[str, int]) -> Iterator[tuple[str, Batch]]:
+        """The steps of sources that bring nothing, as far as this partition takes their steps."""
+        taking = steps_to(self.plan) if counters.quieted else {}
+        for source, until in counters.quieted.items():
+            to = taking.get(source)
+            if to is None or self.stage not in to.stages or until <= starts.get(source, -1):
+                continue
+            if counters.partition in to.partitions(self.stage, self.partitions, wait=True):
+                yield STEPS, quiet_step(self.plan, source, until)
 
     def _input(self, row: WireRow) -> tuple[str, Batch]:
         if row.port == STEPS:

@@ -3,7 +3,8 @@
 The control source is a folder of small files inside the checkpoint, each line of which reaches every partition. Spark
 calls a stage only for keys that have rows, and sources cannot be added to a checkpoint later. So every query reads this
 folder from epoch 0 on: its first line calls every partition, as does a line ``wake``; ``drain`` moves clocks to their
-end. Source tasks tell the stages how far their source has come, in rows of the same kind.
+end, ``quiet`` those of sources that bring nothing to a time. Source tasks tell the stages how far their source has
+come, in rows of the same kind.
 """
 
 from __future__ import annotations
@@ -16,18 +17,34 @@ import pyarrow as pa
 from vsc.runtime.spark.exchange.wire import WireRow, record_batches, slots
 from vsc.runtime.spark.state.seeds import seed_row
 
-__all__ = ["DRAIN", "START", "WAKE", "broadcast", "clock_rows", "clocks", "is_drain"]
+__all__ = ["DRAIN", "START", "WAKE", "broadcast", "clock_rows", "clocks", "is_drain", "quiet_line", "quieted"]
 
 START = "start"
 DRAIN = "drain"
 WAKE = "wake"
 
 _CLOCK = b"clock "
+_QUIET = b"quiet "
 
 
 def is_drain(payload: bytes) -> bool:
     """Whether a control row asks its stage to move its clocks to the end."""
     return payload == DRAIN.encode()
+
+
+def quiet_line(time: int, sources: Iterable[str]) -> str:
+    """The line that moves the clocks of `sources` to `time`, in ms."""
+    return _QUIET.decode() + json.dumps([time, sorted(sources)], separators=(",", ":"))
+
+
+def quieted(payloads: Iterable[bytes]) -> dict[str, int]:
+    """By source, the time to which the control rows `payloads` move its clock, since it brings nothing."""
+    found: dict[str, int] = {}
+    for payload in payloads:
+        if payload.startswith(_QUIET):
+            time, sources = json.loads(payload[len(_QUIET) :])
+            found |= {source: max(time, found.get(source, time)) for source in sources}
+    return found
 
 
 def clock_rows(source: str, time: int, stages: Iterable[int], partitions: int) -> list[WireRow]:

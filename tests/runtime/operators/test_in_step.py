@@ -328,8 +328,8 @@ def test_an_epoch_is_asked_for_where_only_idle_sources_are_waited_for() -> None:
     report = EpochReport(0, state={"1-0": StateSize(waiting=1)})
     query.reports[0] = report
     pacer.done(report)
-    assert pacer._timer is not None
-    pacer._timer.join()  # as long as the source is waited for
+    (timer,) = pacer._timers
+    timer.join()  # as long as the source is waited for
     assert query.wakes == 1
     query.pacer().resume()  # a run that begins where records wait asks as well
     assert query.wakes == 2

@@ -1,0 +1,52 @@
+"""Sources from Kafka behind which something waits for a clock that only their next records move (VSC409)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
+from vsc.compiler.passes.holds import held_by, takes
+from vsc.compiler.passes.kinds import Kinds
+from vsc.compiler.passes.shapes import Shapes
+from vsc.compiler.passes.windows import Windows
+from vsc.compiler.source import Span
+from vsc.compiler.topology import Topology
+from vsc.plan import Clock, Suppress
+
+__all__ = ["check_waiting"]
+
+
+def check_waiting(
+    topology: Topology,
+    order: tuple[str, ...],
+    clock: Clock,
+    quiet: int | None,
+    kinds: Kinds,
+    shapes: Shapes,
+    windows: Windows,
+    suppressed: Mapping[str, Suppress],
+) -> Iterator[Finding]:
+    """The sources from Kafka whose last rows come out with the next ones, each with what is held first behind it."""
+    if quiet is not None or clock != "input":
+        return
+    driven: dict[str, frozenset[str]] = {}
+    waiting: dict[str, tuple[str, Span]] = {}
+    for name in (name for name in order if name in shapes):
+        declaration = topology.nodes[name]
+        own = frozenset((name,)) if isinstance(declaration, syntax.SourceDecl) else frozenset[str]()
+        driven[name] = own.union(*(driven.get(read, frozenset()) for read in takes(declaration, kinds)))
+        for span, held in held_by(name, declaration, shapes, windows, suppressed):
+            for source in driven[name] if held else ():
+                waiting.setdefault(source, (name, span))
+    for source, (name, span) in waiting.items():
+        declaration = topology.nodes[source]
+        if isinstance(declaration, syntax.SourceDecl) and declaration.connector.kind.text == "kafka":
+            yield Finding(
+                "VSC409", declaration.name.span,
+                f"when `{source}` brings nothing, what `{name}` holds of it comes out with its next record",
+                (Label(span, "it waits here for time to go on"),),
+                f"say after how long its clock goes on without a record: "
+                f"{code(f'topology {named(topology.name)} (quiet = 5 minutes);')}",
+            )  # fmt: skip
