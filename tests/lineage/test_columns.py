@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from vsc.compiler import compile_topology
-from vsc.lineage.columns import _RULES, sink_lineages
+from vsc.lineage.columns import _Nodes, sink_lineages
 from vsc.lineage.inputs import Inputs
 from vsc.plan import Operation
 
@@ -47,7 +47,7 @@ def lineage(text: str, options: str = "path = 'out', format = 'json'", kind: str
 
 def test_there_is_a_rule_for_every_operation() -> None:
     operations = {cls.__dataclass_fields__["op"].default for cls in get_args(Operation)}
-    assert set(_RULES) == operations - {"dead_letters"}
+    assert [name for name in operations - {"dead_letters"} if not hasattr(_Nodes, f"_{name}")] == []
 
 
 def test_a_filter_decides_and_a_map_computes() -> None:

@@ -7,12 +7,12 @@ like) do not count, nor does what a source reads from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vsc.changes.terms import Scope, Terms
 from vsc.plan import REVISION, Column, Item, Node, Plan
-from vsc.plan.order import ordered
+from vsc.plan.order import Walk
 from vsc.plan.record import record
 
 __all__ = ["Derivation", "derivations", "read_as"]
@@ -44,8 +44,7 @@ def derivations(
 ) -> dict[str, Derivation]:
     """The derivation of each node. `names`: what each source is called here; `fresh`: its new columns."""
     plans = _Derivations(plan, terms, names, fresh)
-    for node in ordered(plan):
-        plans.found[node.name] = plans.of(node)
+    plans.walk()
     return plans.found
 
 
@@ -57,16 +56,10 @@ def read_as(node: Node, column: Column) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, value) for name, value in given.items() if name.lower() in wanted))
 
 
-class _Derivations:
+class _Derivations(Walk[Derivation]):
     def __init__(self, plan: Plan, terms: Terms, names: Mapping[str, str], fresh: Mapping[str, frozenset[str]]) -> None:
-        self._nodes = {node.name: node for node in plan.nodes}
+        super().__init__(plan)
         self._terms, self._names, self._fresh = terms, names, fresh
-        self.found: dict[str, Derivation] = {}
-
-    def of(self, node: Node) -> Derivation:
-        """The derivation of a node whose inputs are `found`."""
-        rule: Callable[[_Derivations, Node, Any, list[Derivation]], Derivation] = _RULES[node.operation.op]
-        return rule(self, node, node.operation, [self.found[name] for name in node.inputs])
 
     def _source(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         name, term = self._names[node.name], self._terms.of
@@ -220,7 +213,7 @@ class _Derivations:
 
     def _answer(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         subscribed, right = inputs
-        left = self.found[self._nodes[node.inputs[0]].inputs[0]]
+        left = self.behind(node)
         rows = self._terms.of("answer", operation.left, operation.versioned, subscribed.rows, right.rows)
         sides = tuple(self._wrapped(of, "side", rows, number) for number, of in enumerate((left, right)))
         own = Derivation(rows, self._terms.of("time", rows), left.key, {})
@@ -239,7 +232,7 @@ class _Derivations:
 
     def _aggregate(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         (of,) = inputs
-        row = of if operation.over == "stream" else self.found[self._nodes[node.inputs[0]].inputs[0]]
+        row = of if operation.over == "stream" else self.behind(node)
         calls = tuple(self._terms.call(call, row.scope) for call in operation.calls)
         window = operation.window
         spans = None if window is None else window.shape
@@ -283,30 +276,3 @@ class _Derivations:
 
 def _named(node: Node, key: Sequence[int]) -> dict[str, int]:
     return {column.name: term for column, term in zip(node.schema.key, key, strict=True)}
-
-
-_RULES: dict[str, Any] = {
-    "source": _Derivations._source,
-    "filter": _Derivations._filter,
-    "map": _Derivations._map,
-    "rekey": _Derivations._rekey,
-    "to_table": _Derivations._to_table,
-    "materialize": _Derivations._materialize,
-    "reorder": _Derivations._reorder,
-    "to_stream": _Derivations._to_stream,
-    "suppress": _Derivations._suppress,
-    "distinct": _Derivations._distinct,
-    "merge": _Derivations._merge,
-    "explode": _Derivations._explode,
-    "explode_changes": _Derivations._explode_changes,
-    "stream_table_join": _Derivations._stream_table_join,
-    "correct": _Derivations._correct,
-    "stream_stream_join": _Derivations._stream_stream_join,
-    "stream_global_join": _Derivations._stream_global_join,
-    "table_table_join": _Derivations._table_table_join,
-    "subscribe": _Derivations._subscribe,
-    "answer": _Derivations._answer,
-    "group_changes": _Derivations._group_changes,
-    "aggregate": _Derivations._aggregate,
-    "dead_letters": _Derivations._dead_letters,
-}

@@ -6,13 +6,13 @@ group, a window depend on the columns by which they are found, which is said onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from vsc.lineage.inputs import NONE, Field, Inputs, Scope, Transformation, because, merged, of_expression, through
 from vsc.plan import REVISION, AggregateCall, Column, Connector, DeadLetters, Item, Node, Plan, Sink
 from vsc.plan.connectors import facts_of
-from vsc.plan.order import ordered
+from vsc.plan.order import Walk
 from vsc.plan.record import record
 from vsc.plan.types import BIGINT, STRING, TIMESTAMP
 
@@ -78,19 +78,14 @@ def _added(node: Node, connector: Connector, time: Inputs) -> Iterator[tuple[Col
         yield Column("_timestamp", BIGINT), time
 
 
-class _Nodes:
+class _Nodes(Walk[_Records]):
     """What the records of each node depend on, by its name (`found`)."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._nodes = {node.name: node for node in plan.nodes}
-        self.found: dict[str, _Records] = {}
-        for node in ordered(plan):
-            if not isinstance(node.operation, DeadLetters):
-                rule: _Rule = _RULES[node.operation.op]
-                self.found[node.name] = rule(self, node, node.operation, [self.found[name] for name in node.inputs])
+        super().__init__(plan)
+        self.walk(but=(DeadLetters,))
         for node in plan.dead_letters:
-            self.found[node.name] = self._dead_letters(node)
+            self.found[node.name] = self._lost(node)
 
     def _source(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         itself = frozenset((Transformation("DIRECT", "IDENTITY"),))
@@ -127,14 +122,16 @@ class _Nodes:
         (of,) = inputs
         return _Records(self._passed(node, of), of.time, of.rows)
 
+    _materialize = _reorder = _to_stream = _suppress = _same
+
     def _distinct(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         (of,) = inputs
-        told_apart = because(merged(*of.key(self._nodes[node.inputs[0]])), "GROUP_BY")
+        told_apart = because(merged(*of.key(self.nodes[node.inputs[0]])), "GROUP_BY")
         columns = {column.name: of.columns[column.name] for column in (*node.schema.key, *node.schema.value)}
         return _Records(columns, of.time, merged(of.rows, told_apart, because(of.time, "WINDOW")))
 
     def _merge(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
-        keys = [of.key(self._nodes[name]) for of, name in zip(inputs, node.inputs, strict=True)]
+        keys = [of.key(self.nodes[name]) for of, name in zip(inputs, node.inputs, strict=True)]
         key = [merged(*parts) for parts in zip(*keys, strict=True)]
         columns = {column.name: merged(*(of.columns[column.name] for of in inputs)) for column in node.schema.value}
         time, rows = merged(*(of.time for of in inputs)), merged(*(of.rows for of in inputs))
@@ -152,13 +149,15 @@ class _Nodes:
         key = [columns[column.name] for column in node.schema.key] if operation.op != "explode" else self._key(node, of)
         return _Records(_named(node, key, columns), of.time, rows)
 
+    _explode_changes = _explode
+
     def _stream_table_join(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         by_time = operation.as_of or operation.strictly_before or operation.max_age is not None
         return self._joined(node, operation, inputs, by_time)
 
     def _correct(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         left, right = inputs
-        keys = [of.key(self._nodes[name]) for of, name in zip(inputs, node.inputs, strict=True)]
+        keys = [of.key(self.nodes[name]) for of, name in zip(inputs, node.inputs, strict=True)]
         rows = self._found_by((left, right), (keys[0], keys[1]), True)
         key = [_item(item, left.scope) for item in operation.by]
         rows = merged(rows, because(merged(*key), "FILTER"))
@@ -183,10 +182,10 @@ class _Nodes:
 
     def _answer(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         subscribed, right = inputs
-        subscription = self._nodes[node.inputs[0]]
-        left_node = self._nodes[subscription.inputs[0]]
+        subscription = self.nodes[node.inputs[0]]
+        left_node = self.nodes[subscription.inputs[0]]
         left = self.found[left_node.name]
-        keys = subscribed.key(subscription), right.key(self._nodes[node.inputs[1]])
+        keys = subscribed.key(subscription), right.key(self.nodes[node.inputs[1]])
         rows = self._found_by((left, right), keys, by_time=False)
         columns = self._computed(node, left.key(left_node), operation.items, left, right)
         return _Records(columns, merged(left.time, right.time), rows)
@@ -199,8 +198,8 @@ class _Nodes:
 
     def _aggregate(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         (of,) = inputs
-        before = self._nodes[node.inputs[0]]
-        row = of if operation.over == "stream" else self.found[before.inputs[0]]
+        before = self.nodes[node.inputs[0]]
+        row = of if operation.over == "stream" else self.behind(node)
         key = of.key(before)
         bounds = [through(of.time, "TRANSFORMATION")] * (len(node.schema.key) - len(key))
         results = {f"#{number}": _call(call, row.scope) for number, call in enumerate(operation.calls)}
@@ -209,15 +208,15 @@ class _Nodes:
         items = {item.name: _item(item, grouped) for item in operation.items}
         return _Records({**_named(node, [*key, *bounds], {}), **items}, of.time, rows)
 
-    def _dead_letters(self, node: Node) -> _Records:
+    def _lost(self, node: Node) -> _Records:
         """The records that came to the nodes that lost them, as texts."""
         of = node.operation.of if isinstance(node.operation, DeadLetters) else node.owner
         key, value, raw, times = [NONE], [NONE], [NONE], [NONE]
-        for loser in self._plan.nodes:
+        for loser in self.plan.nodes:
             if isinstance(loser.operation, DeadLetters) or of not in (None, loser.owner):
                 continue
             for name in loser.taken or (loser.name,):
-                came, schema = self.found[name], self._nodes[name].schema
+                came, schema = self.found[name], self.nodes[name].schema
                 key += (came.columns[column.name] for column in schema.key)
                 value += (came.columns[column.name] for column in schema.value)
                 raw += came.columns.values() if not loser.inputs else ()
@@ -231,7 +230,7 @@ class _Nodes:
 
     def _key(self, node: Node, of: _Records) -> tuple[Inputs, ...]:
         """The key of a node's first input, whose records these are."""
-        return of.key(self._nodes[node.inputs[0]])
+        return of.key(self.nodes[node.inputs[0]])
 
     def _passed(self, node: Node, of: _Records) -> dict[str, Inputs]:
         return _named(node, self._key(node, of), of.columns)
@@ -245,7 +244,7 @@ class _Nodes:
     ) -> _Records:
         """Records of the first input with those that they find in the second, by their key or what `on` computes."""
         left, right = inputs
-        keys = [of.key(self._nodes[name]) for of, name in zip(inputs, node.inputs, strict=True)]
+        keys = [of.key(self.nodes[name]) for of, name in zip(inputs, node.inputs, strict=True)]
         rows = self._found_by((left, right), (keys[0] if on is None else on, keys[1]), by_time)
         both = getattr(operation, "mode", None) == "outer"  # the key of a record is that of the side that it has
         key = [merged(*parts) for parts in zip(*keys, strict=True)] if both else keys[0]
@@ -280,30 +279,3 @@ def _named(node: Node, key: Sequence[Inputs], columns: Mapping[str, Inputs]) -> 
     """The columns of a node by their names: its key's, in order, and those of its value that `columns` has."""
     found = {column.name: inputs for column, inputs in zip(node.schema.key, key, strict=True)}
     return found | {column.name: columns.get(column.name, NONE) for column in node.schema.value}
-
-
-_Rule = Callable[[_Nodes, Node, Any, list[_Records]], _Records]
-_RULES: dict[str, _Rule] = {
-    "source": _Nodes._source,
-    "filter": _Nodes._filter,
-    "map": _Nodes._map,
-    "rekey": _Nodes._rekey,
-    "to_table": _Nodes._to_table,
-    "materialize": _Nodes._same,
-    "reorder": _Nodes._same,
-    "to_stream": _Nodes._same,
-    "suppress": _Nodes._same,
-    "distinct": _Nodes._distinct,
-    "merge": _Nodes._merge,
-    "explode": _Nodes._explode,
-    "explode_changes": _Nodes._explode,
-    "stream_table_join": _Nodes._stream_table_join,
-    "correct": _Nodes._correct,
-    "stream_stream_join": _Nodes._stream_stream_join,
-    "stream_global_join": _Nodes._stream_global_join,
-    "table_table_join": _Nodes._table_table_join,
-    "subscribe": _Nodes._subscribe,
-    "answer": _Nodes._answer,
-    "group_changes": _Nodes._group_changes,
-    "aggregate": _Nodes._aggregate,
-}
