@@ -226,8 +226,8 @@ def _unreadable(error: OSError) -> None:
 
 
 def print_payload(text: str) -> None:
-    """Writes to standard output, always in UTF-8; what is no text, as in the name of a file may be, as its code. It is
-    not an error if the reader has closed the pipe.
+    """Writes to standard output, always in UTF-8. Half of a surrogate pair, which the name of a file may have, is
+    written as its code. It is not an error if the reader has closed the pipe.
 
     Raises `UsageError` if writing fails for another reason.
     """

@@ -116,7 +116,7 @@ class Documents:
 
 
 def _parsed(text: str) -> list[Any]:
-    """The values in a text, one after the other. ValueError for what is no JSON."""
+    """The values in a text, one after the other. ValueError for anything else."""
     found, at = [], _end(text, 0)
     while at < len(text):
         value, at = _DECODER.raw_decode(text, at)
