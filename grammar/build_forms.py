@@ -98,18 +98,19 @@ class _Forms:
 
     def clauses(self, parts: Sequence[Part]) -> Iterator[Clause]:
         """The clauses of a statement after its first words."""
-        open: list[Part] = []
+        begun: list[Part] = []
         for part in parts:
-            alone = list(self.alone(part)) if not (open and all(map(_word, open))) else []
-            begins = _word(part) not in ("", "as") and not (open and all(map(_word, open)))
-            if open and (alone or begins):
-                yield self.clause("", open, False)
-                open = []
+            has_words_only = begun and all(map(_word, begun))  # what follows belongs to it: ``until window closes``
+            alone = [] if has_words_only else list(self.alone(part))
+            begins = not has_words_only and _word(part) not in ("", "as")
+            if begun and (alone or begins):
+                yield self.clause("", begun, False)
+                begun = []
             yield from alone
-            if begins or (open and not alone):
-                open.append(part)
-        if open:
-            yield self.clause("", [part for part in open if _literal(part) != ";"], False)
+            if begins or (begun and not alone):
+                begun.append(part)
+        if begun:
+            yield self.clause("", [part for part in begun if _literal(part) != ";"], False)
 
     def alone(self, part: Part) -> Iterator[Clause]:
         """The clauses of a part that has words and a place of its own: a rule, or what can be left out."""

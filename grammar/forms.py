@@ -52,6 +52,7 @@ def forms() -> dict[str, Form]:
     }
 
 
+@cache
 def operations() -> dict[str, str]:
     """The operation that a word begins: ``left`` and ``join`` begin a ``join``."""
     found = forms().items()
