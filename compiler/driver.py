@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 _NO_VARIABLES: Mapping[str, str] = {}
+_UNNAMED = "topology"
 
 
 @record
@@ -125,6 +126,7 @@ def _resolved(
     includes = Includes(given)
     parsed = parse(given.text, environment, includes)
     stem = os.path.splitext(os.path.basename(given.path))[0]
+    stem = _UNNAMED if stem.startswith("<") else stem  # standard input
     topology, misnamed = resolve(parsed.file, stem, complete=not parsed.findings)
     return includes.source, parsed.file, topology, (*parsed.findings, *misnamed)
 

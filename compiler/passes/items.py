@@ -98,7 +98,7 @@ def _renamed(column: Column, item: syntax.SelectItem | None) -> Column:
 def _fixed(renamed: dict[str, syntax.SelectItem], rules: ItemRules) -> list[Finding]:
     return [
         Finding("VSC208", item.alias.span, f"`{name}` is a bound of the window and cannot be renamed", (),
-                f"write {code(named(name))}, or leave it out: it is there anyway")
+                f"to copy it, list it as well: {code(f'{named(name)}, {named(name)} as {named(item.alias.text)}')}")
         for name, item in renamed.items()
         if name in rules.fixed and item.alias is not None and item.alias.text != name
     ]  # fmt: skip

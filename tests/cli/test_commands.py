@@ -17,8 +17,10 @@ import pytest
 from tests.lineage.standard import check
 from vsc import __version__
 from vsc.cli import COMMANDS, main
+from vsc.compiler import compile_topology
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.extras import install
+from vsc.plan import dump
 
 GOOD = """\
 stream payments (id string, amount int) from memory () key id;
@@ -155,6 +157,25 @@ def test_compile_writes_the_plan_to_stdout_or_whole_to_a_file(
     assert main(["compile", good, "--var", "smallest=1", "-o", str(target)]) == 0
     assert target.read_text() == out and capsys.readouterr() == ("", "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good.vdsl", "plan.json"]
+
+
+@pytest.mark.parametrize("form", ["plan", "topology", "svg", "lineage"])
+def test_compile_reads_standard_input_and_plans(
+    form: str, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def compiled(file: str, given: str = "") -> str:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+        variables = [] if file.endswith(".json") or given.startswith("{") else ["--var", "smallest=1"]
+        assert main(["compile", file, "--emit", form, *variables]) == 0
+        return re.sub(r'"(runId|eventTime)": "[^"]*"', "", capsys.readouterr().out)
+
+    (tmp_path / "plan.json").write_text(plan := dump(compile_topology(Path(good).read_text(), good, {"smallest": "1"})))
+    shown = compiled(good)
+    assert compiled(str(tmp_path / "plan.json")) == compiled("-", plan) == shown
+    assert compiled("-", Path(good).read_text()) == shown.replace("good", "topology")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"a": 1}')))
+    assert main(["compile", "-"]) == 2
+    assert "error: <stdin> is not a plan of this vsc: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["plan", "topology", "graph", "mermaid", "dot", "svg"])

@@ -212,7 +212,12 @@ WRONG_STEPS = [
     ("- rates: {currency: a, at: 1, counts: {^...}}", "`...` is for what is expected", "in quotes"),
     ("- drain: true\n  stores: [{store: rates, key: {^...}, expect: null}]", "`...` is for what is expected", ""),
     ("- drain: true\n  expect: {large: [{value: {...: ^1}, ...}]}", "`...` has no value", ""),
-    ("- drain: true\n  expect: {large: [{value: {^'...': 1, ...}, ...}]}", "no column in the value of", ""),
+    (
+        "- drain: true\n  expect: {large: [{value: {^'...': 1, ...}, ...}]}",
+        "no column in the value of",
+        "for the rest, write `...` without quotes",
+    ),
+    ("- drain: true\n  expect: {large: [{value: ^'...', ...}]}", "is a mapping, not '...'", "write `{...}`"),
     ("- drain: true\n  expect: {^..., large: []}", "`...` is for what is expected", ""),
     ("- drain: true\n  stores: [{store: ^rate, key: {}, expect: null}]", "there is no store `rate`", "`rates`"),
     ("- drain: true\n  stores: [{store: by_id, key: {id: a}, as_of: ^1, expect: null}]", "`by_id` is unversioned", ""),

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from vsc.cli.common import (
+    STDIN,
     add_allow,
     add_variables,
     allowed_codes,
     print_payload,
+    read_stdin,
     read_text,
     variables,
     warn_unknown,
@@ -21,6 +23,7 @@ from vsc.cli.common import (
 from vsc.cli.errors import UsageError
 from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
 from vsc.cli.problems import tell_findings
+from vsc.compiler.files import holds_plan
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -33,7 +36,11 @@ _FORMS = ("plan", "topology", "graph", *_PICTURES, "lineage", "spark")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
-    parser.add_argument("file", metavar="FILE", help="a topology (.vdsl)")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a topology (.vdsl), or - for standard input; a plan (.json), for another form",
+    )
     parser.add_argument("-o", "--output", metavar="OUT", help="write to this file instead of standard output")
     parser.add_argument(
         "--emit",
@@ -58,27 +65,42 @@ def execute(args: argparse.Namespace) -> int:
         raise UsageError("--master, --conf and --packages are for --emit spark", "leave them out")
     if args.physical and args.emit not in _PICTURES:
         raise UsageError("--physical is for pictures", f"add --emit {_PICTURES[-1]}, or leave it out")
-    text = read_text(args.file)
-    from vsc.compiler.driver import compile_source
+    plan = _plan(args.file, given, silent)
+    if plan is None:
+        return 1
     from vsc.compiler.emit import emit
 
-    result = compile_source(text, args.file, given)
-    warn_unknown(given, [result.source.text])
-    if found := [one for one in result.diagnostics if one.code not in silent]:
-        tell_findings(found, result.source)
-    if result.plan is None:
-        return 1
     if args.emit == "spark":
-        payload = _spark(options, result.plan, given)
+        payload = _spark(options, plan, given)
     elif args.emit == "lineage":
-        payload = _lineage(result.plan, given)
+        payload = _lineage(plan, given)
     else:
-        payload = emit(result.plan, args.emit, args.physical)
+        payload = emit(plan, args.emit, args.physical)
     if args.output is None:
         print_payload(payload)
     else:
         write_file(args.output, payload)
     return 0
+
+
+def _plan(file: str, given: Mapping[str, str], silent: Collection[str]) -> Plan | None:
+    """The plan that the file holds, or that of its topology; None, with the findings reported, if that has errors."""
+    path, text = (STDIN, read_stdin()) if file == "-" else (file, read_text(file))
+    if holds_plan(path, text):
+        from vsc.plan import PlanError, load
+
+        warn_unknown(given, [text])
+        try:
+            return load(text)
+        except PlanError as error:
+            raise UsageError(f"{path} is not a plan of this vsc: {error}", "create it with `vsc compile`") from error
+    from vsc.compiler.driver import compile_source
+
+    result = compile_source(text, path, given)
+    warn_unknown(given, [result.source.text])
+    if found := [one for one in result.diagnostics if one.code not in silent]:
+        tell_findings(found, result.source)
+    return result.plan
 
 
 def _lineage(plan: Plan, given: Mapping[str, str]) -> str:

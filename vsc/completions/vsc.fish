@@ -93,7 +93,7 @@ complete -c vsc -n '_shtab_vsc_using compile' -l allow -x -d 'warnings that are 
 complete -c vsc -n '_shtab_vsc_using compile' -l master -x -d 'as for spark-submit (default: local[*])'
 complete -c vsc -n '_shtab_vsc_using compile' -l conf -x -d 'a setting of Spark; can be repeated'
 complete -c vsc -n '_shtab_vsc_using compile' -l packages -x -d 'Maven coordinates of packages that Spark fetches, separated by commas, in place of those in a file; vsc adds those of the topology'"'"'s connectors'
-complete -c vsc -n '_shtab_vsc_using compile; and test $_shtab_vsc_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a topology (.vdsl)'
+complete -c vsc -n '_shtab_vsc_using compile; and test $_shtab_vsc_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a topology (.vdsl), or - for standard input; a plan (.json), for another form'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a run -d 'Run a topology on Spark.'
 complete -c vsc -n '_shtab_vsc_using run' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using run' -l checkpoint -xka "(__fish_complete_directories)" -d 'folder for the query'"'"'s state and progress'

@@ -72,7 +72,7 @@ _shtab_vsc_compile_options=(
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
   "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas, in place of those in a file\; vsc adds those of the topology\'s connectors]:LIST:"
-  ":a topology (.vdsl):_files"
+  ":a topology (.vdsl), or - for standard input\; a plan (.json), for another form:_files"
 )
 
 # guard to ensure default positional specs are added only once per session

@@ -24,6 +24,8 @@ _SCALARS = frozenset(_TAG + name for name in ("null", "bool", "int", "float", "s
 _DEEPEST = 64
 _LARGEST = 1_000_000  # nodes, each alias counted with everything that it refers to
 _INTEGER = re.compile(r"[-+]?[0-9]+")
+_REST = "..."
+"""Of a mapping: the rest of it may be anything."""
 
 
 class ScenarioError(Exception):
@@ -74,6 +76,8 @@ class Document:
         names = list(known)
         near = nearest(name, names)
         help = f"did you mean `{near}`?" if near else f"there are {', '.join(names)}" if names else None
+        if name == _REST:
+            help = f"for the rest, write `{_REST}` without quotes"
         return self.error(node, f"there is no {what} `{name}`", help)
 
     @staticmethod
@@ -91,7 +95,9 @@ class Document:
         `partial`: it may have a `...`, which is left out (`is_partial`).
         """
         if not isinstance(node, yaml.MappingNode):
-            raise self.error(node, f"{what} is a mapping, not {_shape(node)}")
+            rest = isinstance(node, yaml.ScalarNode) and node.value == _REST
+            help = f"for one of which everything may be anything, write `{{{_REST}}}`" if rest else None
+            raise self.error(node, f"{what} is a mapping, not {_shape(node)}", help)
         found = {}
         for key, value in self.entries(node, partial):
             if not isinstance(key, yaml.ScalarNode):
@@ -210,7 +216,7 @@ class Document:
 
 
 def _is_rest(key: yaml.Node) -> bool:
-    return isinstance(key, yaml.ScalarNode) and key.style is None and key.value == "..."
+    return isinstance(key, yaml.ScalarNode) and key.style is None and key.value == _REST
 
 
 def _shape(node: yaml.Node) -> str:
