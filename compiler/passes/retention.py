@@ -11,7 +11,7 @@ from vsc.compiler.passes.connectors import Connectors
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import too_long
 from vsc.compiler.passes.stores import Stores
-from vsc.compiler.passes.versioning import Statuses, results_of, way_labels
+from vsc.compiler.passes.versioning import Statuses, mixed_join, results_of, way_labels
 from vsc.compiler.topology import Topology
 from vsc.plan.words import duration
 
@@ -55,6 +55,7 @@ def check_retention(
     if topology.complete and all(name in kinds for name in topology.nodes):
         ordered = _ordered(topology, order, kinds, stores, statuses, connectors)
         findings.extend(_unread(topology, order, stores, statuses, read | ordered))
+    findings.extend(_results(topology, order, kinds, stores, statuses, read))
     return tuple(findings)
 
 
@@ -116,6 +117,38 @@ def _ordered(
 def _takes_all(operation: syntax.Operation) -> bool:
     """Whether an operation on a table takes each of its changes for itself, the newest or not."""
     return isinstance(operation, syntax.Map | syntax.Materialize | syntax.ToStream)
+
+
+def _results(
+    topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores, statuses: Statuses, read: set[str]
+) -> Iterator[Finding]:
+    """Tables that are `read` as of a time, whose versions are results as they came."""
+    for name in order:
+        clause, made = stores.clauses.get(name), results_of(topology, name, kinds, stores)
+        if clause is None or not clause.versioned or clause.complete or made is None or name not in read:
+            continue
+        if mixed_join(topology, name, kinds, stores, statuses) not in (None, name):
+            continue  # what is wrong with that join says more
+        node, what = made
+        yield Finding(
+            "VSC311", clause.span,
+            f"the versions of `{name}` are results of {what}, not history: older ones can be wrong",
+            () if node == name else (Label(topology.nodes[node].name.span, f"`{node}` is {what}"),),
+            _made_right(topology, kinds, name, node),
+        )  # fmt: skip
+
+
+def _made_right(topology: Topology, kinds: Kinds, name: str, node: str) -> str:
+    """What to do about versions of `name` that are results of `node`."""
+    declaration, newest = topology.nodes[node], "materialize it unversioned, if only the newest result is read"
+    operation = declaration.operation if isinstance(declaration, syntax.DerivedDecl) else None
+    of_tables = operation is not None and all(kinds.get(read.name.text) == "table" for read in operation.inputs)
+    if not of_tables or not isinstance(operation, syntax.Join | syntax.Aggregate):
+        return newest
+    if node == name:
+        return f"add `history = 'complete'`, which makes them right; or {newest}"
+    where = "in its clause" if operation.materialize is not None else "in a clause of its own"
+    return f"give {code(named(node))} a complete history, with `history = 'complete'` {where}; or {newest}"
 
 
 def _unread(

@@ -17,7 +17,7 @@ from vsc.compiler.passes.windows import Windows
 from vsc.compiler.topology import Topology
 from vsc.plan import Status
 
-__all__ = ["Statuses", "check_versioning", "results_of", "way_labels"]
+__all__ = ["Statuses", "check_versioning", "mixed_join", "results_of", "way_labels"]
 
 Statuses = Mapping[str, Status]
 
@@ -202,15 +202,7 @@ def _doubtful(
     versioned = clause is not None and clause.versioned and not clause.complete
     if clause is None or not versioned:
         return
-    mixed, made = _mixed_join(topology, name, kinds, stores, statuses), results_of(topology, name, kinds, stores)
-    if made is not None and (mixed is None or mixed == name):
-        node, what = made
-        yield Finding(
-            "VSC311", clause.span,
-            f"the versions of `{name}` are results of {what}, not history: older ones can be wrong",
-            () if node == name else (Label(topology.nodes[node].name.span, f"`{node}` is {what}"),),
-            "materialize it unversioned, if only the newest result is read",
-        )  # fmt: skip
+    mixed = mixed_join(topology, name, kinds, stores, statuses)
     if mixed is not None:
         left, right = topology.inputs(mixed)
         yield Finding(
@@ -243,7 +235,7 @@ def results_of(topology: Topology, name: str, kinds: Kinds, stores: Stores) -> t
     return None
 
 
-def _mixed_join(topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses) -> str | None:
+def mixed_join(topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses) -> str | None:
     """The join of a versioned and an unversioned table that feeds `name` with no store between."""
     while True:
         declaration = topology.nodes.get(name)
