@@ -36,6 +36,7 @@ from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.kv_base import prefix_end
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.versioned import VersionedStore
+from vsc.runtime.state.versioned_columns import spread
 
 __all__ = ["CompleteAnswer", "CompleteAnswers", "Subscriptions"]
 
@@ -203,16 +204,18 @@ class CompleteAnswer(Step):
 
     def _referring(self, changes: Flow, foreign: Int64s, pair: Int64s) -> tuple[Int64s, Int64s]:
         """The changes of the right table, each with the pairs of its key, of the store and of the batch."""
-        pairs: dict[int, set[int]] = {number: set() for number in np.unique(changes.key).tolist()}
-        for number, found in pairs.items():
-            key = changes.space.keys[number]
-            found.update(self._pairs.encoded(list(self._store.keys(key, prefix_end(key)))).tolist())
-        for number, one in zip(foreign.tolist(), pair.tolist(), strict=True):
-            if number in pairs:
-                pairs[number].add(one)
-        each = [sorted(pairs[number]) for number in changes.key.tolist()]
-        change = np.repeat(np.arange(len(changes)), [len(found) for found in each])
-        return change, np.array([one for found in each for one in found], dtype=np.int64)
+        numbers = np.unique(changes.key)
+        keys = [changes.space.keys[number] for number in numbers.tolist()]
+        stored = [list(self._store.keys(key, prefix_end(key))) for key in keys]
+        known = self._pairs.encoded([name for names in stored for name in names])
+        of_batch = np.isin(foreign, numbers)
+        of_stored = np.repeat(numbers, [len(names) for names in stored])
+        both = np.stack([np.concatenate([of_stored, foreign[of_batch]]), np.concatenate([known, pair[of_batch]])])
+        key, which = np.unique(both, axis=1)
+        begin, end = np.searchsorted(key, changes.key), np.searchsorted(key, changes.key, side="right")
+        counts = end - begin
+        change = np.repeat(np.arange(len(changes), dtype=np.int64), counts)
+        return change, which[spread(begin, counts)]
 
     def _answers(self, events: Moments, parts: _Parts) -> Flow:
         ours, theirs = self._items.wanted

@@ -29,7 +29,7 @@ from vsc.runtime.state.api import NEVER
 __all__ = ["Pieces", "sent"]
 
 _NOTHING = -1
-"""The number of the result that is no row."""
+"""The number of a missing row."""
 
 
 @dataclass(frozen=True, slots=True)
