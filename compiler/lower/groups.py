@@ -7,7 +7,7 @@ from vsc.compiler.lower.travel import added_name, columns_read, rekeyed, travell
 from vsc.compiler.passes.check import CheckedTopology
 from vsc.compiler.passes.keys import is_key, under_key
 from vsc.compiler.passes.shapes import Shape
-from vsc.plan import VALIDITY, Aggregate, Column, GroupChanges, Node, Schema
+from vsc.plan import VALIDITY, Aggregate, Column, GroupChanges, Node, Schema, Store, Suppress, Window
 from vsc.plan.types import BOOLEAN
 
 __all__ = ["aggregate"]
@@ -15,23 +15,36 @@ __all__ = ["aggregate"]
 
 def aggregate(
     checked: CheckedTopology, name: str, operation: syntax.Aggregate
-) -> tuple[tuple[Node, ...], Aggregate, str]:
-    """The nodes in front of the aggregate `name`, its operation, and the name of the node that it reads."""
+) -> tuple[tuple[Node, ...], Aggregate | Suppress, str]:
+    """The nodes in front of the aggregate `name`, its operation, and the name of the node that it reads.
+
+    Final windows of a table are those of an aggregate that a `Suppress` holds back until they close.
+    """
     read, shape = operation.input.name.text, checked.shapes[name]
     used = columns_read(arg for call in shape.calls for arg in call.args)
-    if checked.kinds[read] == "table":
-        changes, row = _changes(checked, name, read, shape, used)
-        return (changes,), Aggregate("table", row, shape.calls, shape.items, None, False), changes.name
-    schema = checked.shapes[read].schema
     window = checked.windows.tables.get(name)
     final = operation.window is not None and operation.window.emit == "final"
+    if checked.kinds[read] == "table":
+        changes, row = _changes(checked, name, read, shape, used, window)
+        of_table = Aggregate("table", row, shape.calls, shape.items, None, False)
+        if window is None or not final:
+            return (changes,), of_table, changes.name
+        added = added_name(checked, name, "windows")
+        store, status = Store(added, "unversioned", implied=True), checked.statuses[name]
+        windows = Node(
+            added, "table", shape.schema, of_table, (changes.name,), changes.line, store, status, part_of=name
+        )  # fmt: skip
+        return (changes, windows), Suppress("window_closes", window.lingers, None, None, None), added
+    schema = checked.shapes[read].schema
     if is_key(shape.group, schema):
         return (), Aggregate("stream", schema, shape.calls, shape.items, window, final), read
     moved = rekeyed(checked, name, under_key(schema, shape.group), read, used)
     return (moved,), Aggregate("stream", moved.schema, shape.calls, shape.items, window, final), moved.name
 
 
-def _changes(checked: CheckedTopology, name: str, read: str, shape: Shape, used: frozenset[str]) -> tuple[Node, Schema]:
+def _changes(
+    checked: CheckedTopology, name: str, read: str, shape: Shape, used: frozenset[str], window: Window | None
+) -> tuple[Node, Schema]:
     """The table's changes under the keys of their groups, and the rows that they hold, each with its key."""
     schema = checked.shapes[read].schema
     columns = (*schema.key, *travelling(checked, schema.value, used))
@@ -43,9 +56,9 @@ def _changes(checked: CheckedTopology, name: str, read: str, shape: Shape, used:
         *(Column(f"new#{column.name}", column.type) for column in columns),
         *(VALIDITY if complete else ()),
     )
-    key = tuple(Column(item.name, item.expr.type) for item in shape.group)
+    key = shape.schema.key  # the group, and the window's bounds
     versioned = checked.statuses[read].versioned and not complete
-    operation = GroupChanges(shape.group, tuple(c.name for c in columns), versioned, complete)
+    operation = GroupChanges(shape.group, tuple(c.name for c in columns), versioned, complete, window)
     line = checked.source.line_of(checked.topology.nodes[name].span)
     added = added_name(checked, name, "changes")
     changes = Node(added, "stream", Schema(key, value), operation, (read,), line, part_of=name)

@@ -28,6 +28,7 @@ from vsc.plan import (
     Source,
     StreamGlobalJoin,
     StreamTableJoin,
+    Suppress,
     TableTableJoin,
     ToTable,
 )
@@ -166,7 +167,11 @@ def _node(
     checked: CheckedTopology, name: str, shape: Shape, operation: Operation, inputs: tuple[str, ...], line: int
 ) -> Node:
     kind: Choice["stream", "table"] = "stream" if checked.kinds[name] == "stream" else "table"
-    return Node(name, kind, shape.schema, operation, inputs, line, checked.stores.of(name), checked.statuses.get(name))
+    declaration = checked.topology.nodes[name]
+    aggregates = isinstance(declaration, syntax.DerivedDecl) and isinstance(declaration.operation, syntax.Aggregate)
+    held = aggregates and isinstance(operation, Suppress)  # final windows of a table: the node in front has the store
+    store = None if held else checked.stores.of(name)
+    return Node(name, kind, shape.schema, operation, inputs, line, store, checked.statuses.get(name))
 
 
 def _source(checked: CheckedTopology, declaration: syntax.SourceDecl, shape: Shape, rank: int) -> Source:

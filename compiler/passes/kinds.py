@@ -15,7 +15,7 @@ from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
 
-__all__ = ["JoinForm", "Kind", "Kinds", "check_kinds", "join_form"]
+__all__ = ["JoinForm", "Kind", "Kinds", "check_kinds", "join_form", "steady"]
 
 Kind = Choice["stream", "table", "global table"]
 Kinds = Mapping[str, Kind]
@@ -48,7 +48,7 @@ def check_kinds(topology: Topology, order: tuple[str, ...]) -> tuple[Kinds, tupl
             findings.append(_mismatch(topology, declaration, made))
             continue
         kinds[name] = made
-        findings.extend(_misplaced_clauses(kinds, declaration.operation))
+        findings.extend(_misplaced_clauses(topology, kinds, declaration.operation))
     nodes = (sink.name for sink in topology.sinks if topology.lost(sink) is None)
     findings.extend(_global(topology, name) for name in nodes if kinds.get(name.text) == "global table")
     return kinds, tuple(findings)
@@ -186,7 +186,7 @@ def _declared(topology: Topology, read: syntax.Input, kind: Kind) -> Label:
 # ---------------------------------------------------------------------------------------------------------- clauses
 
 
-def _misplaced_clauses(kinds: Kinds, operation: syntax.Operation) -> list[Finding]:
+def _misplaced_clauses(topology: Topology, kinds: Kinds, operation: syntax.Operation) -> list[Finding]:
     match operation:
         case (
             syntax.Filter(input=read, materialize=clause)
@@ -197,9 +197,13 @@ def _misplaced_clauses(kinds: Kinds, operation: syntax.Operation) -> list[Findin
             if clause is not None and stream:
                 return [_no_store(clause)]
             return [] if time is None or stream else [_no_time(time, read)]
-        case syntax.Aggregate(input=read, window=window):
+        case syntax.Aggregate(input=read, window=window, materialize=clause):
             if window is not None and kinds.get(read.name.text) == "table":
-                return [_no_window(window, read)]
+                wrong = _no_window(topology, kinds, window, read)
+                if not wrong and clause is not None and window.emit == "final":
+                    message = "final windows of a table are not stored: they come out once"
+                    wrong = [_misplaced(clause.span, message, "remove the clause, or `materialize` them on their own")]
+                return wrong
             return []
         case syntax.Join():
             return _misplaced_in_join(kinds, operation)
@@ -286,10 +290,32 @@ def _no_time(time: syntax.Expression, read: syntax.Input) -> Finding:
     )  # fmt: skip
 
 
-def _no_window(window: syntax.Window, read: syntax.Input) -> Finding:
-    return _misplaced(
-        window.span, f"`{read.name.text}` is a table: only streams have windows", "remove the `window` clause"
-    )
+def _no_window(topology: Topology, kinds: Kinds, window: syntax.Window, read: syntax.Input) -> list[Finding]:
+    """Refuses windows over a table, unless the times of its rows never change."""
+    name = read.name.text
+    if not steady(topology, kinds, name):
+        message = f"`{name}` is a table whose rows get new times: a row would leave one window and enter another"
+        help = "remove the `window` clause; streams have windows, and tables that a join with `correct` makes"
+        return [_misplaced(window.span, message, help)]
+    if window.kind.text in ("sliding", "session"):
+        message = f"a table has no `{window.kind.text}` windows: a row that is taken back would split them"
+        return [_misplaced(window.span, message, "use `tumbling` or `hopping`")]
+    return []
+
+
+def steady(topology: Topology, kinds: Kinds, name: str) -> bool:
+    """Whether the times of a table's rows never change: it is the result of a join with `correct`, perhaps filtered and
+    mapped."""
+    declaration = topology.nodes.get(name)
+    while isinstance(declaration, syntax.DerivedDecl):
+        match declaration.operation:
+            case syntax.Join() as join:
+                return join.correct is not None and join_form(kinds, join) == "stream-table"
+            case syntax.Filter(input=read, materialize=None) | syntax.Map(input=read, materialize=None):
+                declaration = topology.nodes.get(read.name.text)
+            case _:
+                return False
+    return False
 
 
 def _misplaced(span: Span, message: str, action: str) -> Finding:

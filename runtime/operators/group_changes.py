@@ -14,11 +14,13 @@ from vsc.plan.nodes import GroupChanges
 from vsc.runtime.expressions import null_rows
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.groups.travelled import travelling
+from vsc.runtime.operators.aggregate.windows.of_rows import RowWindows
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
+from vsc.runtime.operators.columns.moments import turns
 from vsc.runtime.operators.new_keys import NewKeys
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.records import Int64s
+from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 
 __all__ = ["OPERATOR"]
@@ -31,7 +33,8 @@ class _GroupChanges(Step):
         self._site, self._versioned, self._complete = site, operation.versioned, operation.complete
         self._group = site.evaluation(operation.group)
         self._columns = travelling(site.inputs[0], operation)
-        self._keys = KeyCodec([c.type for c in site.node.schema.key])
+        self._window = None if operation.window is None else RowWindows(site, operation.window)
+        self._keys = KeyCodec([item.expr.type for item in operation.group])
 
     def process(self, flow: Flow) -> Flow:
         """One record for a change within a group; two for a change between groups, the old group's first."""
@@ -39,6 +42,8 @@ class _GroupChanges(Step):
         added = self._added(flow)
         taken_back = self._taken(flow, added)
         same = taken_back.same(added, self._keys)
+        if self._window is not None:
+            return self._in_windows(self._window, flow, taken_back, added, same)
         both, leaving = np.flatnonzero(same), np.flatnonzero(taken_back.there & ~same)
         joining = np.flatnonzero(added.there & ~same)
         rows = np.concatenate([leaving, both, joining])
@@ -47,6 +52,19 @@ class _GroupChanges(Step):
         new = np.concatenate([np.full(len(leaving), -1), both, joining])[order]
         place = np.concatenate([leaving, len(flow) + both, len(flow) + joining])[order]
         return self._sent(flow, taken_back, added, rows[order], (old, new), place)
+
+    def _in_windows(self, windows: RowWindows, flow: Flow, taken_back: NewKeys, added: NewKeys, same: Mask) -> Flow:
+        """The same for each window of the rows: the old group's first, in the order of the windows."""
+        row, number, old, new = windows.of(flow, taken_back.there, added.there)
+        both = old & new & same[row]
+        leaving, joining = np.flatnonzero(old & ~both), np.flatnonzero(new)
+        pairs = np.concatenate([leaving, joining])
+        order = np.lexsort((number[pairs], np.repeat([0, 1], [len(leaving), len(joining)]), row[pairs]))
+        pairs, joins = pairs[order], order >= len(leaving)
+        rows = row[pairs]
+        sides = np.where(joins & ~both[pairs], -1, rows), np.where(joins, rows, -1)
+        place = np.where(joins, len(flow) + rows, rows)
+        return self._sent(flow, taken_back, added, rows, sides, place, windows.bounds(number[pairs]))
 
     def _added(self, flow: Flow) -> NewKeys:
         site, found = self._site, self._group.where(flow.columns, flow.time, flow.present)
@@ -64,16 +82,17 @@ class _GroupChanges(Step):
         return NewKeys(old.present & ~null_rows(found.columns, len(flow)), found.columns)
 
     def _sent(
-        self, flow: Flow, before: NewKeys, after: NewKeys, rows: Int64s, sides: tuple[Int64s, Int64s], place: Int64s
-    ) -> Flow:
-        """The records: `sides` are the places of the old and the new row, `place` that of the group."""
-        keys = taken(stacked(before.columns, after.columns), place)
+        self, flow: Flow, before: NewKeys, after: NewKeys, rows: Int64s, sides: tuple[Int64s, Int64s], place: Int64s,
+        bounds: tuple[pa.Array, ...] = (),
+    ) -> Flow:  # fmt: skip
+        """The records: `sides` are the places of the old and the new row, `place` that of the group, `bounds` those of
+        the windows."""
+        keys = (*taken(stacked(before.columns, after.columns), place), *bounds)
         old = flow.values if flow.old is None else flow.old.values
         tables: tuple[Sequence[pa.Array], ...] = ((*flow.keys, *old), flow.columns)
         travelled = [taken([tables[is_new][i]], sides[is_new])[0] for is_new, i in self._columns]
         values = (pa.array(sides[0] >= 0), pa.array(sides[1] >= 0), *travelled, *self._validity(flow, rows))
-        again = np.append(False, rows[1:] == rows[:-1]) if len(rows) else np.zeros(0, dtype=np.bool_)
-        at = self._site.give(flow.at.take(rows), again.astype(np.int64))
+        at = self._site.give(flow.at.take(rows), turns(rows) - 1)
         there = np.ones(len(rows), dtype=np.bool_)
         return Flow(at, flow.key[rows], flow.space, flow.time[rows], there, keys, values)
 

@@ -292,7 +292,11 @@ class _Operations(Growing):
         text = f"{left}join {stream.name} as l with {table.name} as r{clauses} select {items}"
         self.read.add(table.name)
         self._add(stream, "table", text, key, value)
-        if rng.random() < 0.7:
+        if rng.random() < 0.4:
+            window, text = self._window(("tumbling", "hopping"))
+            final = rng.random() < 0.6
+            self._aggregate(self.nodes[-1], window, text + (" emit final" if final else ""), final)
+        elif rng.random() < 0.7:
             self.wanted = self.nodes[-1]
             rng.choice((self.aggregate_table, self.suppress, self.map, self.filter, self.to_stream, self.materialize))()
             self.wanted = None
@@ -390,13 +394,16 @@ class _Operations(Growing):
             group = [f"{e} as {n}" for e, (n, _) in zip(self._key_values(scope, key), key, strict=True)]
         items, value = self._calls(scope, key)
         clause, history = self._clause(versioned=window is None)
+        clause = "" if node.kind == "table" and final else clause
         bounds = BOUNDS if window is not None else ()
         statement = f"aggregate {node.name} group by {', '.join(group)}{text} select {items} {clause}"
         self._add(node, "table", statement, (*key, *bounds), value, window=window, history=history, final=final)
 
-    def _window(self) -> tuple[tuple[object, ...], str]:
+    def _window(
+        self, kinds: Sequence[str] = ("tumbling", "hopping", "sliding", "session")
+    ) -> tuple[tuple[object, ...], str]:
         rng = self.rng
-        kind = rng.choice(("tumbling", "hopping", "sliding", "session"))
+        kind = rng.choice(kinds)
         size = rng.choice((5, 10, 20))
         advance = rng.choice((2, 5)) if kind == "hopping" else 0
         offset = ", offset = 1 ms" if size == 10 else ""

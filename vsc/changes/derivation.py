@@ -223,7 +223,9 @@ class _Derivations(Walk[Derivation]):
         (of,) = inputs
         key = tuple(self._item(item, of.scope) for item in operation.group)
         types = tuple(str(item.expr.type) for item in operation.group)
-        rows = self._terms.of("changes", operation.versioned, of.rows, key, types)
+        spans = () if operation.window is None else (operation.window.shape,)
+        rows = self._terms.of("changes", operation.versioned, of.rows, key, types, *spans)
+        key += tuple(self._terms.of("bound", rows, place) for place in range(len(node.schema.key) - len(key)))
         columns = {}
         for column in node.schema.value:
             part, _, name = column.name.partition("#")

@@ -194,7 +194,9 @@ class _Nodes(Walk[_Records]):
         (of,) = inputs
         key = [_item(item, of.scope) for item in operation.group]
         columns = {f"{part}#{name}": of.columns[name] for part in ("old", "new") for name in operation.columns}
-        return _Records(_named(node, key, columns), of.time, of.rows)
+        bounds = [through(of.time, "TRANSFORMATION")] * (len(node.schema.key) - len(key))
+        rows = merged(of.rows, because(of.time, "WINDOW") if bounds else NONE)
+        return _Records(_named(node, [*key, *bounds], columns), of.time, rows)
 
     def _aggregate(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         (of,) = inputs

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vsc.plan.nodes import Node, Plan
-from vsc.plan.operations import Aggregate, Source, Window
+from vsc.plan.operations import Aggregate, GroupChanges, Source, Window
 from vsc.plan.record import record
 
 __all__ = ["NodeClock", "WindowEnds", "held_back_by", "moments_due", "node_clocks", "stepping"]
@@ -145,4 +145,4 @@ def _window(node: Node, nodes: Mapping[str, Node]) -> Window | None:
     """The windows of a windowed table: those that are joined in it are all alike."""
     while node.inputs and not node.operation.begins_windows:
         node = nodes[node.inputs[0]]
-    return node.operation.window if isinstance(node.operation, Aggregate) else None
+    return node.operation.window if isinstance(node.operation, Aggregate | GroupChanges) else None

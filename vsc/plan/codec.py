@@ -59,7 +59,7 @@ _LEFT_OUT: dict[type, frozenset[str]] = {
     nodes.Store: frozenset({"expire", "history"}),
     nodes.Subscribe: frozenset({"complete"}),
     nodes.Answer: frozenset({"complete"}),
-    nodes.GroupChanges: frozenset({"complete"}),
+    nodes.GroupChanges: frozenset({"complete", "window"}),
     nodes.Stage: frozenset({"intervals"}),
     nodes.Window: frozenset({"offset", "zone", "months"}),
 }

@@ -255,7 +255,7 @@ class Correct(Facts):
     def expressions(self, inputs: Schemas, own: Schema) -> Iterator[Placed]:
         """The key of the results, and the items, which see a record's revision, too."""
         yield from placed("by", self.by, inputs[:1])
-        yield from placed("items", self.items, (with_revision(inputs[0]), inputs[1]))
+        yield from placed("items", self.items, (with_revision(inputs[0]), *inputs[1:]))
 
     def fits(self, inputs: Schemas, own: Schema) -> bool:
         """Whether `own` has the columns of `by` and of the items."""
@@ -497,52 +497,6 @@ class Answer(Facts):
         yield from placed("items", self.items, (self.left_schema, inputs[1]))
 
 
-@record
-class GroupChanges(Facts):
-    """First step of an aggregate over a table: its changes, keyed by the group that each row belongs to.
-
-    Added by the lowering as ``AGGREGATE#changes``, a stream. Its value is ``#old`` (boolean: whether a row is taken
-    back), ``#new`` (boolean: whether a row is added), then each of `columns` twice, as ``old#NAME`` and ``new#NAME``.
-    `columns` are first all key columns of the table, even those that the aggregate does not read (they identify the row
-    that is taken back), then the other columns that it reads; if `complete`, last those of `VALIDITY`. `versioned`:
-    changes that are not their key's newest are dropped.
-    """
-
-    reads = ("table",)
-    moves = branches = True
-    of_first = ("group",)
-    asks_old = always
-    asks_latest = of_versioned
-
-    group: tuple[Item, ...]
-    columns: tuple[str, ...]
-    versioned: bool
-    complete: bool = False
-    op: Choice["group_changes"] = "group_changes"
-
-
-@record
-class AggregateCall:
-    """One call of an aggregate function: ``count sum avg stddev variance min max min_by max_by first last
-    collect_list collect_set collect_top collect_last approx_percentile``.
-
-    `args` see the aggregated row (`Aggregate.row`) as input 0; ``count(*)`` has no arguments, ``collect_top(a, 3 by b
-    desc)`` has a, b, 3 and true, ``approx_percentile(a, 0.5)`` a and a double, ``collect_last(a, 3)`` a, the
-    row's time (null where a is) and 3. `type` is the result's.
-    """
-
-    function: str
-    args: tuple[Expr, ...]
-    distinct: bool
-    type: DataType
-    text: str
-
-    @property
-    def kept_types(self) -> tuple[DataType, ...]:
-        """The types of the values that its state keeps; empty if it only counts."""
-        return () if self.function == "count" and not self.distinct else tuple(arg.type for arg in self.args)
-
-
 _SET_BACK = 7 * 3_600_000
 """The most by which the clocks of any zone have been set back since 1970: those of Antarctica/Vostok, in 1994."""
 
@@ -586,6 +540,60 @@ class Window:
     def lingers(self) -> int:
         """How long after its end a window closes."""
         return self.held - self.span
+
+
+@record
+class GroupChanges(Facts):
+    """First step of an aggregate over a table: its changes, keyed by the group that each row belongs to.
+
+    Added by the lowering as ``AGGREGATE#changes``, a stream. Its value is ``#old`` (boolean: whether a row is taken
+    back), ``#new`` (boolean: whether a row is added), then each of `columns` twice, as ``old#NAME`` and ``new#NAME``.
+    `columns` are first all key columns of the table, even those that the aggregate does not read (they identify the row
+    that is taken back), then the other columns that it reads; if `complete`, last those of `VALIDITY`. `versioned`:
+    changes that are not their key's newest are dropped. `window`: of a table whose row times never change, the windows
+    that a row counts in, tumbling or hopping ones; their bounds end the key. What is too late for one is dropped.
+    """
+
+    reads = ("table",)
+    moves = branches = True
+    of_first = ("group",)
+    asks_old = always
+    asks_latest = of_versioned
+    limits = ("window.grace",)
+
+    group: tuple[Item, ...]
+    columns: tuple[str, ...]
+    versioned: bool
+    complete: bool = False
+    window: Window | None = None
+    op: Choice["group_changes"] = "group_changes"
+
+    @property
+    def begins_windows(self) -> bool:
+        """With a window."""
+        return self.window is not None
+
+
+@record
+class AggregateCall:
+    """One call of an aggregate function: ``count sum avg stddev variance min max min_by max_by first last
+    collect_list collect_set collect_top collect_last approx_percentile``.
+
+    `args` see the aggregated row (`Aggregate.row`) as input 0; ``count(*)`` has no arguments, ``collect_top(a, 3 by b
+    desc)`` has a, b, 3 and true, ``approx_percentile(a, 0.5)`` a and a double, ``collect_last(a, 3)`` a, the
+    row's time (null where a is) and 3. `type` is the result's.
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    distinct: bool
+    type: DataType
+    text: str
+
+    @property
+    def kept_types(self) -> tuple[DataType, ...]:
+        """The types of the values that its state keeps; empty if it only counts."""
+        return () if self.function == "count" and not self.distinct else tuple(arg.type for arg in self.args)
 
 
 @record

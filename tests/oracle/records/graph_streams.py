@@ -106,11 +106,12 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             return _explode_changes(parts, node, step, forward)
         case ToStream():
             return to_stream.ToStream(forward).process
-        case GroupChanges(group, versioned=versioned):
+        case GroupChanges(group, versioned=versioned, window=window):
             table = parts.schema(node)
             mapped = expressions.items(node.owner, group, [table])
             columns = group_changes.travelling(table, node.schema)
-            return group_changes.GroupChanges(node.owner, mapped, columns, versioned, parts.context, forward).process
+            changes = group_changes.GroupChanges(node, mapped, columns, versioned, window, parts.context, forward)
+            return changes.process
         case Subscribe() as step:
             return _subscribe(parts, node, step, forward)
         case Answer() as step:

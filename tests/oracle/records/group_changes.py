@@ -11,7 +11,7 @@ from typing import Any
 from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import NodeFailure, Row, Values
-from vsc.plan.nodes import Schema
+from vsc.plan.nodes import Node, Schema, Window
 from vsc.runtime.metrics import Dropped
 
 __all__ = ["NEW", "OLD", "GroupChanges", "travelling"]
@@ -30,18 +30,19 @@ class GroupChanges:
     """`versioned`: the table's status; then a change that is not its key's newest is dropped, as Kafka does, and
     counted. A row with a null in its group's key belongs to no group: it is dropped and counted (D5)."""
 
-    __slots__ = ("_columns", "_context", "_forward", "_group", "_name", "_versioned")
+    __slots__ = ("_columns", "_context", "_forward", "_group", "_name", "_node", "_versioned", "_window")
 
     def __init__(
         self,
-        name: str,
+        node: Node,
         group: Values,
         columns: tuple[tuple[bool, int], ...],
         versioned: bool,
+        window: Window | None,
         context: Context,
         forward: RecordConsumer,
     ) -> None:
-        self._name = name
+        self._node, self._name, self._window = node.name, node.owner, window
         self._group = group
         self._columns = columns
         self._versioned = versioned
@@ -54,7 +55,11 @@ class GroupChanges:
             self._context.dropped(self._name, Dropped.OUT_OF_ORDER)
             return
         added = None if new is None else self._added(key + new, time)
-        taken = None if old is None else self._taken(key + old, time)
+        before = getattr(old, "time", time)
+        taken = None if old is None else self._taken(key + old, before)
+        if self._window is not None:
+            self._in_windows(taken, added, before, time)
+            return
         if taken is not None and added is not None and taken[0] == added[0]:
             self._send(taken[1], added[1], added[0], time)
             return
@@ -62,6 +67,40 @@ class GroupChanges:
             self._send(taken[1], None, taken[0], time)
         if added is not None:
             self._send(None, added[1], added[0], time)
+
+    def _in_windows(self, taken: tuple[Row, Row] | None, added: tuple[Row, Row] | None, before: int, time: int) -> None:
+        """The same for each window that is open: the old group's first, by ascending start."""
+        left = [] if taken is None else self._windows(before)
+        joined = [] if added is None else self._windows(time)
+        late = {window for window in (*left, *joined) if self._closed(window)}
+        for _ in late:
+            self._context.dropped(self._name, Dropped.WINDOW_CLOSED)
+        left, joined = ([window for window in some if window not in late] for some in (left, joined))
+        same = taken is not None and added is not None and taken[0] == added[0]
+        for window in left:
+            if taken is not None and not (same and window in joined):
+                self._send(taken[1], None, taken[0] + window, time)
+        for window in joined:
+            if added is not None:
+                old = taken[1] if taken is not None and same and window in left else None
+                self._send(old, added[1], added[0] + window, time)
+
+    def _windows(self, time: int) -> list[Row]:
+        """The bounds of the windows that hold a time."""
+        window = self._window
+        assert window is not None and not window.zone and not window.months
+        start = (time - window.offset) // window.advance * window.advance + window.offset
+        lowest = -window.offset // window.advance * window.advance + window.offset
+        found: list[Row] = []
+        while start + window.size > time and start >= lowest:
+            found.append((max(start, 0) * 1000, (start + window.size) * 1000))
+            start -= window.advance
+        return found[::-1]
+
+    def _closed(self, window: Row) -> bool:
+        clock = self._context.clock
+        assert clock is not None and self._window is not None and isinstance(window[1], int)
+        return window[1] // 1000 + self._window.grace <= clock.asked(self._node)
 
     def _added(self, row: Row, time: int) -> tuple[Row, Row] | None:
         try:

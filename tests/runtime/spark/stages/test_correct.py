@@ -1,4 +1,4 @@
-"""`correct by` on Spark: a version of the table that comes in a later run corrects what was joined without it."""
+"""A corrected join on Spark, over epochs, partitions and restarts; late versions are counted."""
 
 from __future__ import annotations
 
@@ -8,29 +8,51 @@ from typing import Any
 import pytest
 
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
+from vsc.runtime.metrics import Metrics
 
 pytestmark = pytest.mark.spark
 
 TOPOLOGY = """
-table rates (currency string, rate int, at bigint) from files (path = '${in}/rates', format = 'json')
-key currency timestamp at materialize versioned (retention = 1 hour);
-stream payments (id string, currency string, amount int, at bigint)
+table rates (currency string, rate double, at bigint, gone boolean)
+from files (path = '${in}/rates', format = 'json') key currency timestamp at delete when gone
+materialize versioned (retention = 1 hour);
+stream payments (id string, currency string, amount double, at bigint)
 from files (path = '${in}/payments', format = 'json') key id timestamp at;
-table priced = left join payments with rates on currency
-correct by id within 20 ms select amount * rates.rate as usd, revision() as revision;
-sink priced to files (path = '${out}', format = 'parquet');
+table priced =
+  left join payments with rates on currency correct by id within 20 ms
+  select amount * rates.rate as usd, revision() as revision;
+stream plain = left join payments with rates on currency select rate;
+sink priced to files (path = '${out}/priced', format = 'parquet');
+sink plain to files (path = '${out}/plain', format = 'parquet');
 """
+STEPS = [
+    ("rates", "EUR", 1.0, 10, False), ("payments", "p1", 15), ("payments", "p2", 25), ("rates", "EUR", 2.0, 20, False),
+    ("rates", "EUR", None, 12, True), ("payments", "p3", 36), ("rates", "EUR", 3.0, 14, False),
+]  # fmt: skip
 
 
 @pytest.mark.seam("a corrected join")
-def test_a_late_version_corrects_the_result_of_a_former_run(spark: Any, tmp_path: Path) -> None:
-    plan, variables = compiled(TOPOLOGY), {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
-    payments = [{"id": id, "currency": "EUR", "amount": 10, "at": at} for id, at in (("p1", 15), ("p2", 25))]
-    write_json(tmp_path / "in/payments/0.json", payments, 0)
-    for number, (rate, at) in enumerate(((2, 10), (3, 20))):
-        write_json(tmp_path / f"in/rates/{number}.json", [{"currency": "EUR", "rate": rate, "at": at}], number)
-        run_once(plan, spark, tmp_path / "ck", variables=variables, partitions=2)
-    found = sorted(
-        (row["id"], row["revision"], row["usd"], row["_timestamp"]) for row in parquet_rows(tmp_path / "out")
-    )
-    assert found == [("p1", 0, 20, 15), ("p2", 0, 20, 25), ("p2", 1, 30, 25)]
+def test_late_versions_correct_and_are_counted_over_epochs_and_restarts(spark: Any, tmp_path: Path) -> None:
+    plan, counted = compiled(TOPOLOGY), Metrics()
+    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
+    for name in ("rates", "payments"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+    for number, (source, *values) in enumerate(STEPS):
+        names = ("currency", "rate", "at", "gone") if source == "rates" else ("id", "at")
+        row = dict(zip(names, values, strict=True))
+        if source == "payments":
+            row |= {"currency": "EUR", "amount": 100.0}
+        write_json(tmp_path / f"in/{source}/{number}.json", [row], number)
+        if number in (0, 2, 3, 5, 6):
+            for report in run_once(plan, spark, tmp_path / "ck", variables=variables, partitions=2):
+                counted.merge(report.metrics)
+    rows = [
+        (r["id"], r["usd"], r["revision"], r["_change"], r["_timestamp"]) for r in parquet_rows(tmp_path / "out/priced")
+    ]
+    assert sorted(rows, key=str) == sorted([
+        ("p1", 100.0, 0, "upsert", 15), ("p2", 100.0, 0, "upsert", 25), ("p2", 200.0, 1, "upsert", 25),
+        ("p1", None, 1, "upsert", 15), ("p3", 200.0, 0, "upsert", 36),
+    ], key=str)  # fmt: skip
+    found = counted.as_dict()
+    assert found["late_versions"] == {"plain": 3, "priced": 1}
+    assert found["grace_needed"] == {"plain": 23, "priced": 23}
