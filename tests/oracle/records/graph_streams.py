@@ -110,8 +110,8 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             table = parts.schema(node)
             mapped = expressions.items(node.owner, group, [table])
             columns = group_changes.travelling(table, node.schema)
-            changes = group_changes.GroupChanges(node, mapped, columns, versioned, window, parts.context, forward)
-            return changes.process
+            grouped = group_changes.GroupChanges(node, mapped, columns, versioned, window, parts.context, forward)
+            return grouped.process
         case Subscribe() as step:
             return _subscribe(parts, node, step, forward)
         case Answer() as step:

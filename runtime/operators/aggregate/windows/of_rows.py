@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Window
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.aggregate.windows.clock import spread
 from vsc.runtime.operators.aggregate.windows.grid import grid_of
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.versioned_columns import spread
 from vsc.runtime.values import arrow_type
 
 __all__ = ["RowWindows"]
