@@ -9,7 +9,6 @@ import pyarrow as pa
 from vsc.plan.nodes import Aggregate
 from vsc.runtime.operators.aggregate.groups.complete_groups import CompleteGroups
 from vsc.runtime.operators.aggregate.groups.folding import Folding, arguments_of
-from vsc.runtime.operators.aggregate.groups.group_loop import GroupLoop
 from vsc.runtime.operators.aggregate.groups.past import Past
 from vsc.runtime.operators.aggregate.groups.state import SUFFIX, AggregateState
 from vsc.runtime.operators.aggregate.groups.stream_groups import GroupColumns
@@ -20,7 +19,6 @@ from vsc.runtime.operators.aggregate.windows.columns import WindowColumns
 from vsc.runtime.operators.aggregate.windows.moving import MovingWindows
 from vsc.runtime.operators.aggregate.windows.sessions import SessionColumns
 from vsc.runtime.operators.aggregate.windows.sliding import SlidingColumns
-from vsc.runtime.operators.aggregate.windows.time_windows import TimeWindows
 from vsc.runtime.operators.columns.flow import Flow, chosen
 from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.operator import Operator, Step
@@ -31,8 +29,6 @@ from vsc.runtime.state.kv_overlay import OverlayKV
 __all__ = ["OPERATOR"]
 
 _LOOPS: dict[str, type[MovingWindows]] = {
-    "tumbling": TimeWindows,
-    "hopping": TimeWindows,
     "session": SessionColumns,
     "sliding": SlidingColumns,
 }
@@ -54,31 +50,23 @@ class _Aggregate(Step):
         return self._changes(flow.select(kept), chosen(arguments.columns, kept))
 
     def _changes(self, flow: Flow, arguments: tuple[pa.Array, ...]) -> Flow:
-        """The changes, given the arguments of a stream's records; by a loop that computes results one by one if one
-        cannot be computed."""
-        window = self._operation.window
-        if window is None:
+        """The changes, given the arguments of a stream's records."""
+        if self._operation.window is None:
             stream = self._taken = self._stream()
             return stream.changes(flow, arguments)
-        windows: WindowColumns | MovingWindows
-        windows = self._windows() if window.kind in ("tumbling", "hopping") else self._loop(one_by_one=False)
-        self._taken, changes = windows, windows.changes(flow, arguments)
-        if changes is None:
-            loop = self._taken = self._loop(one_by_one=True)
-            changes = loop.changes(flow, arguments)
-            assert changes is not None
-        return changes
+        windows = self._taken = self._windows()
+        return windows.changes(flow, arguments)
 
     def commit(self) -> None:
         if self._taken is not None:
             self._taken.commit()
 
     def waiting(self) -> list[tuple[int, Any]]:
-        self._taken = self._loop(one_by_one=False)
-        return self._taken.waiting()
+        windows = self._taken = self._windows()
+        return windows.waiting()
 
     def release(self, waiting: list[tuple[int, Any]], at: Moments) -> Flow:
-        assert isinstance(self._taken, MovingWindows)
+        assert isinstance(self._taken, WindowColumns | MovingWindows)
         return self._taken.release(waiting, at)
 
     def _table(self) -> TableGroupColumns:
@@ -96,18 +84,17 @@ class _Aggregate(Step):
     def _stream(self) -> GroupColumns:
         site, folding = self._site, Folding(self._site.node, self._operation)
         state = self._state(site.kv, folding.calls.numbered)
-        return GroupColumns(site, folding, GroupLoop(site, folding.calls, state), state)
+        return GroupColumns(site, folding, state)
 
-    def _windows(self) -> WindowColumns:
-        site, folding = self._site, Folding(self._site.node, self._operation)
-        return WindowColumns(site, self._operation, folding, self._state(site.kv, folding.calls.numbered))
-
-    def _loop(self, one_by_one: bool) -> MovingWindows:
+    def _windows(self) -> WindowColumns | MovingWindows:
         site, operation = self._site, self._operation
-        folding, pending = Folding(site.node, operation), OverlayKV(site.kv)
+        folding = Folding(site.node, operation)
         calls = folding.calls
         assert operation.window is not None
-        kind, together = _LOOPS[operation.window.kind], None if one_by_one or calls.has_entries else folding
+        kind = _LOOPS.get(operation.window.kind)
+        if kind is None:
+            return WindowColumns(site, operation, folding, self._state(site.kv, calls.numbered))
+        pending, together = OverlayKV(site.kv), None if calls.has_entries else folding
         return kind(site, operation, calls, together, self._state(pending, calls.numbered), pending)
 
     def _state(self, kv: OrderedKV, numbered: bool) -> AggregateState:

@@ -44,7 +44,7 @@ def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator:
         case "sum" | "avg" if is_float(of[0]):
             return FloatSumColumns(call.function == "avg")
         case "sum" | "avg":
-            return ExactSumColumns(of[0], call.type, call.function == "avg", checked=not table)
+            return ExactSumColumns(of[0], call.type, call.function == "avg")
         case "stddev" | "variance":
             return ExactFloatColumns(ExactSpread(call.function == "stddev"))
         case "collect_list":

@@ -51,7 +51,7 @@ class Accumulator(Protocol):
         """The cells of an empty group."""
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Adds a row. Raises ExpressionFailure if the result would never fit its type again."""
+        """Adds a row."""
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
         """Merges in what another group of the same stream holds."""
@@ -142,19 +142,13 @@ class Calls:
         """Adds a row; the group's time stays as it is."""
         group.rows += 1
         for n, accumulator, i, tag in self._steps:
-            try:
-                accumulator.add(group.cells, i, args[n], at, _NONE if tag is None else Entries(kv, prefix + tag))
-            except ExpressionFailure as failure:
-                raise NodeFailure(self._name, self._calls[n].text, failure.reason) from failure
+            accumulator.add(group.cells, i, args[n], at, _NONE if tag is None else Entries(kv, prefix + tag))
 
     def merge(self, group: Group, other: Group, kv: OrderedKV, prefix: bytes, others: bytes) -> None:
         """Merges in the rows of another group, whose entries are under `others`."""
         group.rows += other.rows
-        for n, accumulator, i, tag in self._steps:
-            try:
-                accumulator.merge(group.cells, i, other.cells, _entries(kv, prefix, tag), _entries(kv, others, tag))
-            except ExpressionFailure as failure:
-                raise NodeFailure(self._name, self._calls[n].text, failure.reason) from failure
+        for _, accumulator, i, tag in self._steps:
+            accumulator.merge(group.cells, i, other.cells, _entries(kv, prefix, tag), _entries(kv, others, tag))
 
     def result(self, group: Group, key: Row, kv: OrderedKV, prefix: bytes) -> Row:
         """The value columns of the group's result; `key`: its key columns. Raises NodeFailure if an item fails."""
@@ -195,7 +189,7 @@ def accumulator_of(call: AggregateCall, table: bool) -> Any:
         case "sum" | "avg" as function:
             average = function == "avg"
             if not numbers.is_float(of[0]):
-                return numbers.ExactSum(of[0], call.type, average, checked=not table)
+                return numbers.ExactSum(of[0], call.type, average)
             return numbers.ExactFloatSum(average) if table else numbers.RunningFloatSum(average)
         case "stddev" | "variance" as function:
             return numbers.ExactSpread(function == "stddev")

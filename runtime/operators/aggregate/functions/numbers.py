@@ -67,20 +67,15 @@ class CountDistinct(Count):
 
 
 class ExactSum:
-    """``sum`` and ``avg`` of integers and decimals. Cells: the number of values, and their exact sum.
-
-    `checked`: refuse a row as soon as it takes the sum out of its type's range (over a stream no row can bring it
-    back); otherwise only the result is refused, as long as the sum is out of range.
-    """
+    """``sum`` and ``avg`` of integers and decimals. Cells: the number of values, and their exact sum."""
 
     types: tuple[DataType, ...] = (BIGINT, BINARY)
     has_entries = False
 
-    def __init__(self, of: DataType, to: DataType, average: bool, checked: bool) -> None:
+    def __init__(self, of: DataType, to: DataType, average: bool) -> None:
         self._scale = of.scale if isinstance(of, DecimalType) else None
         self._to = to
         self._average = average
-        self._checked = checked and not average
 
     def start(self) -> tuple[Any, ...]:
         return 0, b""
@@ -101,8 +96,6 @@ class ExactSum:
 
     def _change(self, cells: list[Any], i: int, count: int, value: int) -> None:
         total = _from_bytes(cells[i + 1]) + value
-        if self._checked:
-            self._sum(total)
         cells[i] += count
         cells[i + 1] = _to_bytes(total)
 

@@ -91,8 +91,6 @@ class ColumnAccumulator:
 
     keeps = False
     """Whether it keeps entries beside its cells: see `aggregate.functions.entries`."""
-    checked = False
-    """Whether a record that is `refused` is not part of its group, even if nothing reads the result."""
 
     def load(self, cells: Sequence[pa.Array]) -> State:
         """The groups' states, from their cells; the cells of an empty group are null."""

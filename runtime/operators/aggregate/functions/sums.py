@@ -79,15 +79,11 @@ class CountDistinctColumns(CountColumns):
 
 
 class ExactSumColumns(ColumnAccumulator):
-    """``sum`` and ``avg`` of integers and decimals, as unscaled numbers: their count and their sum.
+    """``sum`` and ``avg`` of integers and decimals, as unscaled numbers: their count and their sum."""
 
-    `checked`: a record that takes the sum out of its type's range is not part of its group, even if nothing reads the
-    result.
-    """
-
-    def __init__(self, of: DataType, to: DataType, average: bool, checked: bool) -> None:
+    def __init__(self, of: DataType, to: DataType, average: bool) -> None:
         self._decimal = of if isinstance(of, DecimalType) else None
-        self._to, self._average, self.checked = to, average, checked and not average
+        self._to, self._average = to, average
 
     def load(self, cells: Sequence[pa.Array]) -> State:
         return integers(cells[0]), integers_of(cells[1])

@@ -133,20 +133,19 @@ class Folding:
         """The value columns of the groups' results, whose key columns are `keys`; null where not `asked`."""
         values = tuple(a.results(state) for a, state in zip(self._accumulators, groups.states, strict=True))
         there = np.ones(len(groups.time), dtype=np.bool_) if asked is None else asked.copy()
-        failed = {row: failure for row, failure in self.refused(groups, always=False).items() if there[row]}
+        failed = {row: failure for row, failure in self._refused(groups).items() if there[row]}
         there[list(failed)] = False
         if self._items is None:
             return Computed(blanked(values, there), failed)
         found = self._items.where((*keys, *values), groups.time, there)
         return Computed(found.columns, {**found.failed, **failed})
 
-    def refused(self, groups: Groups, always: bool = True) -> dict[int, NodeFailure]:
-        """The states without a result. `always`: only those that are refused even if nothing reads their results."""
+    def _refused(self, groups: Groups) -> dict[int, NodeFailure]:
+        """The states without a result."""
         failed: dict[int, NodeFailure] = {}
         for accumulator, state, text in zip(self._accumulators, groups.states, self._texts, strict=True):
-            if accumulator.checked or not always:
-                for row, reason in accumulator.refused(state).items():
-                    failed.setdefault(row, NodeFailure(self._name, text, reason))
+            for row, reason in accumulator.refused(state).items():
+                failed.setdefault(row, NodeFailure(self._name, text, reason))
         return failed
 
 

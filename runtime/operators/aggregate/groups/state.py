@@ -21,7 +21,7 @@ not depend on the result table, which may be versioned and refuse or forget resu
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -33,7 +33,7 @@ from vsc.runtime.state.kv_overlay import OverlayKV
 from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, behind
 
-__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "migrate", "moving", "window_key"]
+__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "WindowKey", "migrate", "moving", "window_key"]
 
 FORMAT_VERSION: Final = 2
 SUFFIX: Final = b"a"
@@ -43,6 +43,10 @@ _META: Final = MetaRow(b"VSTA", FORMAT_VERSION, "the state of an aggregate", (-1
 _BEFORE: Final = MetaRow(b"VSTA", 1, "the state of an aggregate", (-1, 0, -1, -1, 0))
 _NUMBER: Final = struct.Struct(">Q")
 _PLACE: Final = struct.Struct(">QQ")
+
+
+WindowKey = tuple[int, int, bytes]
+"""A window: its place in time, its start, its group's encoded key."""
 
 
 def window_key(key: bytes, start: int) -> bytes:
@@ -75,6 +79,8 @@ class AggregateState:
         "stream_time",
         "times",
     )
+    stream_time: int
+    closed: int
 
     def __init__(self, kv: OrderedKV, prefix: bytes, numbered: bool) -> None:
         """Open the state that `kv` has under `prefix`. Raises StateError if something else is stored there."""
@@ -110,6 +116,16 @@ class AggregateState:
         end = prefix_end(prefix)
         assert end is not None
         self.kv.write((), (), [(prefix, end)])
+
+    def close_all(self, due: Callable[[int], int]) -> list[tuple[int, WindowKey]]:
+        """Takes out the windows that wait for their final result, in the order in which they would close: the place in
+        time, and the window. Moves the clock to where all are closed, which is `due` of a place."""
+        held = list(map(self.indexed, self.places(self.closed + 1, None)))
+        if held:
+            last = held[-1][0]
+            self.stream_time = max(self.stream_time, due(last))
+            self.closed, self.open = max(self.closed, last), 0
+        return [(place, (place, start, kb)) for place, start, kb in held]
 
     def rows(self, prefix: bytes) -> list[tuple[bytes, bytes]]:
         """All rows that begin with `prefix`."""

@@ -1,4 +1,4 @@
-"""Tumbling and hopping windows on whole columns, and record by record (`time_windows`) if a result fails.
+"""Tumbling and hopping windows on whole columns.
 
 The clock at each record is known beforehand, so array expressions tell which records are late, when each window closes
 and what is forgotten. Each window that a batch changes or closes is read once, and written at most once: a window
@@ -7,6 +7,7 @@ opened and forgotten in the same batch never reaches the store.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,12 +16,12 @@ import pyarrow as pa
 from vsc.plan.nodes import Aggregate
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
 from vsc.runtime.operators.aggregate.functions.states import EntryRanges, Rows
-from vsc.runtime.operators.aggregate.groups.folding import Folding, Groups
-from vsc.runtime.operators.aggregate.groups.state import AggregateState, window_key
+from vsc.runtime.operators.aggregate.groups.folding import Folding, Groups, arguments_of
+from vsc.runtime.operators.aggregate.groups.state import AggregateState, WindowKey, window_key
 from vsc.runtime.operators.aggregate.windows.clock import Reached, WindowClock
 from vsc.runtime.operators.aggregate.windows.grid import grid_of
 from vsc.runtime.operators.aggregate.windows.results import WindowResults, names_of
-from vsc.runtime.operators.columns.evaluation import Computed
+from vsc.runtime.operators.columns.evaluation import Failed
 from vsc.runtime.operators.columns.flow import Flow, taken
 from vsc.runtime.operators.columns.moments import Moments, turns
 from vsc.runtime.operators.columns.segments import Segments
@@ -59,6 +60,7 @@ class WindowColumns:
     ) -> None:
         assert operation.window is not None
         self._site, self._window, self._final = site, operation.window, operation.final
+        self._operation = operation
         self._ends = grid_of(operation.window).ends_of
         self._folding, self._state = folding, state
         self._space, self._results = site.space, WindowResults(site)
@@ -68,11 +70,9 @@ class WindowColumns:
         self._ranges: list[tuple[bytes, bytes]] = []
         self._gone: list[tuple[bytes, int]] = []
 
-    def changes(self, flow: Flow, args: tuple[pa.Array, ...]) -> Flow | None:
-        """The changes of the windows, or their final results, each with its place among those of its cause.
-
-        None, with no effect, if the result that a record gives cannot be computed.
-        """
+    def changes(self, flow: Flow, args: tuple[pa.Array, ...]) -> Flow:
+        """The changes of the windows, or their final results, each with its place among those of its cause; none where
+        a result cannot be computed (D34)."""
         state, self._keys = self._state, flow.space.keys
         clock = WindowClock(self._window, state.closed, self._site.timing(flow, state.stream_time))
         reached = clock.reach(flow.time)
@@ -81,14 +81,7 @@ class WindowColumns:
         added = Rows(args, flow.time, state.arrivals_of(len(flow))).take(reached.record)
         before = self._folding.open(self._entry_ranges(windows), self._folding.load(windows.rows))
         running, ended = self._folding.fold(before, segments, added)
-        sent = None
-        if self._final:
-            failed = bool(self._folding.refused(running))
-        else:
-            sent, found = self._changes(flow, reached, group, running.take(segments.unsorted()))
-            failed = bool(found.failed)
-        if failed:
-            return None
+        sent = None if self._final else self._changes(flow, reached, group, running.take(segments.unsorted()))
         self._site.lose(Dropped.WINDOW_CLOSED, flow, reached.late)
         state.stream_time, state.closed = clock.timing.kept, clock.kept
         state.arrive_many(len(flow))
@@ -100,7 +93,25 @@ class WindowColumns:
         if sent is None:
             sent = self._finals(flow, windows, ended, clock, closing)
         self._forget(flow, windows, limits, forgotten)
-        return self._stored(sent, windows)
+        return self._stored(sent, windows.kb, windows.start)
+
+    def waiting(self) -> list[tuple[int, WindowKey]]:
+        """Takes out the windows that wait for their final result: see `AggregateState.close_all`."""
+        return self._state.close_all(lambda place: int(self._ends(np.array([place]))[0]) + self._window.grace)
+
+    def release(self, waiting: list[tuple[int, WindowKey]], at: Moments) -> Flow:
+        """The final results of windows that waited, one for each moment."""
+        site, folding, kbs = self._site, self._folding, [kb for _, (_, _, kb) in waiting]
+        start, rows = np.array([begin for _, (_, begin, _) in waiting], dtype=np.int64), np.arange(len(waiting))
+        names = [window_key(kb, begin) for _, (_, begin, kb) in waiting]
+        ranges = EntryRanges(self._state.below, [self._state.entries + name for name in names], rows >= 0)
+        before = folding.open(ranges, folding.load(self._state.get_many(names)))
+        nothing = site.nothing()
+        args = arguments_of(site.node, self._operation).rows(nothing.columns, nothing.time).columns
+        none = np.zeros(0, dtype=np.int64)
+        _, ended = folding.fold(before, Segments(none, len(names)), Rows(args, nothing.time, none))
+        keys = self._results.bounded(self._results.group_keys(nothing, kbs), start, self._ends(start))
+        return self._stored(self._final_ones(site.give(at, turns(rows)), rows, keys, ended), kbs, start)
 
     def commit(self) -> None:
         """Writes the changed windows, and removes the forgotten ones."""
@@ -194,10 +205,11 @@ class WindowColumns:
 
     # --------------------------------------------------------------------------------------------------- what is sent
 
-    def _changes(self, flow: Flow, reached: Reached, group: Int64s, now: Groups) -> tuple[Flow, Computed]:
+    def _changes(self, flow: Flow, reached: Reached, group: Int64s, now: Groups) -> Flow:
         keys = self._results.bounded(taken(flow.keys, reached.record), reached.start, self._ends(reached.start))
         at = self._site.give(flow.at.take(reached.record), turns(reached.record))
-        return self._sent(at, group, keys, now)
+        sent, failed = self._sent(at, group, keys, now)
+        return sent.select(self._results.kept(flow, reached.record, failed))
 
     def _finals(self, flow: Flow, windows: _Windows, ended: Groups, clock: WindowClock, closing: Int64s) -> Flow:
         """The results of the windows that close, in the order of their records, then of (start, encoded key)."""
@@ -208,17 +220,20 @@ class WindowColumns:
         start = windows.start[closing]
         groups = self._results.group_keys(flow, [keys[number] for number in order.tolist()])
         bounds = self._results.bounded(groups, start, self._ends(start))
-        sent, found = self._sent(at, closing, bounds, results)
-        return sent.select(self._site.kept(sent, found.failed, self._site.node.schema, waited=True))
+        return self._final_ones(at, closing, bounds, results)
 
-    def _sent(self, at: Moments, number: Int64s, keys: tuple[pa.Array, ...], results: Groups) -> tuple[Flow, Computed]:
+    def _final_ones(self, at: Moments, number: Int64s, keys: tuple[pa.Array, ...], results: Groups) -> Flow:
+        sent, failed = self._sent(at, number, keys, results)
+        return sent.select(self._site.kept(sent, failed, self._site.node.schema, waited=True))
+
+    def _sent(self, at: Moments, number: Int64s, keys: tuple[pa.Array, ...], results: Groups) -> tuple[Flow, Failed]:
         found, present = self._folding.results(keys, results), np.ones(len(at), dtype=np.bool_)
         present[list(found.failed)] = False
-        return Flow(at, number, self._space, results.time, present, keys, found.columns), found
+        return Flow(at, number, self._space, results.time, present, keys, found.columns), found.failed
 
-    def _stored(self, sent: Flow, windows: _Windows) -> Flow:
+    def _stored(self, sent: Flow, kbs: Sequence[bytes], start: Int64s) -> Flow:
         """Puts what is sent into the result table, under the keys of the windows instead of their numbers."""
-        names = names_of(windows.kb, windows.start, self._ends(windows.start))
+        names = names_of(kbs, start, self._ends(start))
         return self._site.stored(replace(sent, key=self._space.encoded(names)[sent.key]))
 
     def _forget(self, flow: Flow, windows: _Windows, limits: Int64s, forgotten: int) -> None:

@@ -1,14 +1,14 @@
-"""Windows in a loop over the records of a batch: sessions, sliding windows, and all others if a record fails.
+"""Windows in a loop over the records of a batch: sessions and sliding windows.
 
 What a record does to its group depends on the records before it, so this is a loop; but it does not touch the store.
 The windows that the batch's records can reach are read once per key, kept by start, and written once: a window opened
-and forgotten in the same batch never reaches the store. A group is never changed, only replaced, so a record on which
-an expression fails leaves no trace. The loop only notes when stream time moves: a window that has closed is looked at
-when the next record of its group comes, or after the loop, and closes where stream time has moved past it.
+and forgotten in the same batch never reaches the store. The loop only notes when stream time moves: a window that has
+closed is looked at when the next record of its group comes, or after the loop, and closes where stream time has moved
+past it.
 
 Results are computed after the loop, on whole columns (`folding`). They are computed one by one if an accumulator keeps
-entries, which are written record by record, into an overlay; or if one of them fails, to find the record that is then
-not part of its windows.
+entries, which are written record by record, into an overlay. A group is never changed, only replaced, so that a result
+sees it as it was.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from vsc.plan.nodes import Aggregate, Schema
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
 from vsc.runtime.operators.aggregate.functions.calls import Calls, Group
 from vsc.runtime.operators.aggregate.groups.folding import Folding
-from vsc.runtime.operators.aggregate.groups.state import AggregateState, window_key
+from vsc.runtime.operators.aggregate.groups.state import AggregateState, WindowKey, window_key
 from vsc.runtime.operators.aggregate.windows.closings import Closings
 from vsc.runtime.operators.aggregate.windows.results import Result, Sent, WindowResults, names_of
 from vsc.runtime.operators.clock import Timing, by_records
@@ -39,10 +39,8 @@ from vsc.runtime.records import Int64s
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_overlay import OverlayKV
 
-__all__ = ["Args", "KeyWindows", "MovingWindows", "Number", "WindowKey"]
+__all__ = ["Args", "KeyWindows", "MovingWindows", "Number"]
 
-WindowKey = tuple[int, int, bytes]
-"""A window: its place in time, its start, its group's encoded key."""
 Args = Sequence[tuple[Any, ...]]
 Number = TypeVar("Number", int, Int64s)
 _MILLISECOND = 1000
@@ -83,7 +81,6 @@ class MovingWindows:
         self._sent: list[Sent] = []
         self._row = 0
         self._late: list[int] = []
-        self._failed: dict[int, NodeFailure] = {}
         self._loaded: dict[bytes, KeyWindows] = {}
         self._closings, self._closed, self._forgotten = Closings(), state.closed, state.forgotten
         self._gone: list[tuple[int, int, bytes, bool]] = []
@@ -92,31 +89,20 @@ class MovingWindows:
         self._now = -1
         self._deletes: list[bytes] = []
 
-    def changes(self, flow: Flow, args: Sequence[pa.Array]) -> Flow | None:
-        """The changes of the windows, or their final results, given the calls' arguments of records with a value.
-
-        None, with no effect, if `folding` cannot compute the result that a record gives.
-        """
+    def changes(self, flow: Flow, args: Sequence[pa.Array]) -> Flow:
+        """The changes of the windows, or their final results, given the calls' arguments of records with a value; none
+        where a result cannot be computed (D34)."""
         state, moving = self._state, self._site.moving(flow)
         before = state.stream_time
         if len(flow):
             self._load(flow)
             self._loop(flow, self._calls.rows(args, len(flow)), moving)
-        moving = moving.copy()
-        moving[list(self._failed)] = -1
         self._end(len(flow), self._site.timing(flow, before, moving))
         return self._changes(flow)
 
     def waiting(self) -> list[tuple[int, WindowKey]]:
-        """Takes out the windows that wait for their final result, in the order in which they would close: the place in
-        time, and the window. Moves the clock to where all are closed."""
-        state = self._state
-        held = list(map(state.indexed, state.places(state.closed + 1, None)))
-        if held:
-            last = held[-1][0]
-            state.stream_time = max(state.stream_time, int(self._due(np.array([last]))[0]))
-            state.closed, state.open = max(state.closed, last), 0
-        return [(place, (place, start, kb)) for place, start, kb in held]
+        """Takes out the windows that wait for their final result: see `AggregateState.close_all`."""
+        return self._state.close_all(lambda place: int(self._due(np.array([place]))[0]))
 
     def release(self, waiting: list[tuple[int, WindowKey]], at: Moments) -> Flow:
         """The final results of windows that waited, one for each moment."""
@@ -126,9 +112,7 @@ class MovingWindows:
         rows = np.arange(len(places), dtype=np.int64)
         self._send_finals(by_records(self._site.routes, self._site.node.name, at, rows, -1), rows)
         nothing = Flow.empty(Schema(self._site.node.schema.key[:-2], ()), KeySpace(KeyCodec([])))
-        released = self._changes(replace(nothing, at=at))
-        assert released is not None
-        return released
+        return self._changes(replace(nothing, at=at))
 
     def commit(self) -> None:
         """Writes the changed windows, and removes the forgotten ones."""
@@ -161,7 +145,7 @@ class MovingWindows:
     # ------------------------------------------------------------------------------------------- for the subclasses
 
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
-        """Changes the windows of a record, or nothing if an expression fails; moves `_state.stream_time` to `_now`."""
+        """Changes the windows of a record; moves `_state.stream_time` to `_now`."""
         raise NotImplementedError
 
     def _stored(self, kb: bytes, first: int, last: int) -> Iterable[tuple[int, Group]]:
@@ -226,11 +210,14 @@ class MovingWindows:
         return self._state.entries + window_key(kb, start) if self._entries else b""
 
     def _result(self, kb: bytes, start: int, end: int, group: Group) -> Result:
-        """A window's result, or its group if `folding` computes it. Raises NodeFailure if it cannot be computed."""
+        """A window's result, or why there is none; its group if `folding` computes it."""
         if self._folding is not None:
             return group
         key = (*self._group_key(kb), start * _MILLISECOND, end * _MILLISECOND)
-        return self._calls.result(group, key, self._kv, self._scope(kb, start))
+        try:
+            return self._calls.result(group, key, self._kv, self._scope(kb, start))
+        except NodeFailure as failure:
+            return failure
 
     def _opened(self, place: int) -> None:
         self._state.open += 1
@@ -265,7 +252,7 @@ class MovingWindows:
     # ------------------------------------------------------------------------------------------------------ the loop
 
     def _loop(self, flow: Flow, args: Sequence[Args], moving: Int64s) -> None:
-        state, sent, keys = self._state, self._sent, flow.space.keys
+        state, keys = self._state, flow.space.keys
         loaded = {number: self._loaded[keys[number]] for number in set(flow.key.tolist())}
         closed_up_to, most = self._closed_up_to, self._closings.most
         records = zip(flow.key.tolist(), flow.time.tolist(), args, moving.tolist(), strict=True)
@@ -273,15 +260,7 @@ class MovingWindows:
             self._row, key, self._now = row, loaded[number], max(state.stream_time, moved)
             if key.starts and self._place(key.starts[0], key.groups[0]) <= (last := self._left_up_to(time)):
                 self._drop(key, last)
-            before = state.stream_time, state.arrivals, len(self._late), len(sent)
-            try:
-                self._take(key, time, given)
-            except NodeFailure as failure:
-                state.stream_time, state.arrivals, late, mark = before
-                del self._late[late:], sent[mark:]
-                self._kv.discard()
-                self._failed[row] = failure
-                continue
+            self._take(key, time, given)
             if (closed := closed_up_to(state.stream_time)) > state.closed:
                 self._move(closed)
             if self._entries:
@@ -380,11 +359,7 @@ class MovingWindows:
     def _finish(self, window: WindowKey, group: Group) -> None:
         """Computes the final result of a window."""
         place, start, kb = window
-        try:
-            new = self._result(kb, start, self._ends(place, start), group)
-        except NodeFailure as failure:
-            new = failure
-        self._finals.append((window, group.time, new))
+        self._finals.append((window, group.time, self._result(kb, start, self._ends(place, start), group)))
 
     def _send_finals(self, timing: Timing, event: Int64s | None = None) -> None:
         """Sends the final results, in the order in which their windows close: at these events, or by the clock."""
@@ -400,14 +375,15 @@ class MovingWindows:
         """Orders the windows that close at the same time."""
         return kb
 
-    def _changes(self, flow: Flow) -> Flow | None:
-        """What was sent for the records of `flow`, as the result table takes it. None: see `changes`."""
+    def _changes(self, flow: Flow) -> Flow:
+        """What was sent for the records of `flow`, as the result table takes it."""
         sent, failed = self._results.flow(flow, self._sent, self._folding, self._at)
-        if failed and not self._final:
-            return None
         self._remove(flow)
         self._tell(flow)
-        kept = self._site.kept(sent, failed, self._site.node.schema, waited=True)
+        if self._final:
+            kept = self._site.kept(sent, failed, self._site.node.schema, waited=True)
+        else:
+            kept = self._results.kept(flow, np.array([row[0] for row in self._sent], dtype=np.int64), failed)
         replaces = np.fromiter((row[-2] for row in self._sent), dtype=np.bool_, count=len(sent))
         return self._site.stored(sent.select(kept), replaces[kept])
 
@@ -435,4 +411,3 @@ class MovingWindows:
         if most := self._closings.most_open():
             site.peak(HELD_RECORDS, most)
         site.lose(Dropped.WINDOW_CLOSED, flow, late)
-        site.kept(flow, self._failed)

@@ -68,6 +68,16 @@ class WindowResults:
         key = site.space.encoded(names_of(kbs, start, end))
         return Flow(at, key, site.space, _numbers(times), present, keys, new.columns), new.failed
 
+    def kept(self, flow: Flow, record: Int64s, failed: Failed) -> Mask:
+        """Which results are left, given the records of `flow` that gave them. The records of those that have `failed`
+        stay in their windows (D34)."""
+        kept = np.ones(len(record), dtype=np.bool_)
+        if failed:
+            rows = np.array(list(failed), dtype=np.int64)
+            kept[rows] = False
+            self._site.kept(flow.take(record[rows]), dict(enumerate(failed.values())))
+        return kept
+
     def _computed(
         self, results: Sequence[Result | None], keys: Sequence[pa.Array], folding: Folding | None
     ) -> Computed:

@@ -12,7 +12,8 @@ from typing import Any
 
 from vsc.runtime.metrics import LONGEST_SESSION
 from vsc.runtime.operators.aggregate.functions.calls import Group
-from vsc.runtime.operators.aggregate.windows.moving import Args, KeyWindows, MovingWindows, Number, WindowKey
+from vsc.runtime.operators.aggregate.groups.state import WindowKey
+from vsc.runtime.operators.aggregate.windows.moving import Args, KeyWindows, MovingWindows, Number
 from vsc.runtime.operators.clock import Timing
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.records import END_OF_TIME
@@ -106,7 +107,7 @@ class SessionColumns(MovingWindows):
         state, clock = self._state, self._state.stream_time
         if time is None:
             return max(self._closed, min(state.closed, self._closed_up_to(clock)))
-        if self._now > time:  # moved before the record, which may yet fail
+        if self._now > time:  # it has moved before the record
             clock = self._now
         return min(self._closing_for_good, max(state.closed, self._closed_up_to(clock)))
 

@@ -80,25 +80,18 @@ class Calls:
         return tuple(found)
 
     def added(self, group: Group, member: Member) -> Group:
-        """The group with a row more. Of a stream: NodeFailure if a sum does not fit its type, for it never will."""
-        return self._checked(replace(group, own=(*group.own, member)))
+        """The group with a row more."""
+        return replace(group, own=(*group.own, member))
 
     def merged(self, group: Group, other: Group) -> Group:
         """One group of two, none of whose rows of its own has come yet."""
         assert not group.own
-        return self._checked(replace(group, merged=(*group.merged, other)))
+        return replace(group, merged=(*group.merged, other))
 
     def result(self, group: Group, key: Row) -> Row:
         """The value columns of the group's result; `key`: its key columns. Raises NodeFailure if an item fails."""
         values = [self._value(n, group) for n in range(len(self._calls))]
         return self._items((*key, *values), None, group.time, None)
-
-    def _checked(self, group: Group) -> Group:
-        if not self._of_table:
-            for n, call in enumerate(self._calls):
-                if call.function == "sum":
-                    self._value(n, group)
-        return group
 
     def _value(self, n: int, group: Group) -> Any:
         call = self._calls[n]

@@ -49,9 +49,9 @@ class _Groups:
 class StreamGroups(_Groups):
     """The groups of a stream: each record gives its group a new result, at the highest time of its records.
 
-    A record without value (D14) or key (D26) is dropped and counted; so is one on which an expression fails, if the
-    options say so, and one whose result a versioned store refuses (it is not part of its group then, as in Kafka
-    Streams).
+    A record without value (D14) or key (D26) is dropped and counted; so is one on whose arguments an expression fails,
+    if the options say so, and one whose result a versioned store refuses (it is not part of its group then, as in Kafka
+    Streams). One whose result fails stays in its group (D34).
     """
 
     def process(self, key: Row, value: Row | None, time: int) -> None:
@@ -65,16 +65,20 @@ class StreamGroups(_Groups):
         known = self._groups.get(key)
         try:
             member = Member(self._calls.args(key + value, time), time, self._arrive())
-            group = self._calls.added(known or Group(), member)
-            group = replace(group, time=max(group.time, time))
-            new = self._calls.result(group, key)
         except NodeFailure as failure:
             self._context.failed(failure)
             return
+        group = self._calls.added(known or Group(), member)
+        group = replace(group, time=max(group.time, time))
         if self._results.refuses(group.time):
             self._context.dropped(self._name, Dropped.EXPIRED)
             return
         self._groups[key] = group
+        try:
+            new = self._calls.result(group, key)
+        except NodeFailure as failure:
+            self._context.failed(failure)
+            return
         self._results.send(Result(key, new, group.time))
 
 

@@ -42,8 +42,8 @@ class Held(NamedTuple):
 class WindowedAggregate:
     """Base of the windowed aggregates. A subclass says which windows a record changes, and when they close.
 
-    A record on which something fails changes nothing. The results of a record are sent in order once it has changed
-    its windows, and behind them the final ones.
+    A record on whose arguments an expression fails changes nothing; one of whose results fails stays in its windows
+    (D34). The results of a record are sent in order once it has changed its windows, and behind them the final ones.
     """
 
     def __init__(
@@ -69,17 +69,15 @@ class WindowedAggregate:
         if None in key:
             self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
             return
-        before = dict(self._windows), self._stream_time, self._highest
         self._sent, self._gone, self._late = [], [], 0
         try:
             self._arrivals += 1
             member = Member(self._calls.args(key + value, time), time, self._arrivals)
-            self._stream_time = self._context.stream_time_after(self._name, self._stream_time, time)
-            self._update(key, member)
         except NodeFailure as failure:
-            self._windows, self._stream_time, self._highest = before
             self._context.failed(failure)
             return
+        self._stream_time = self._context.stream_time_after(self._name, self._stream_time, time)
+        self._update(key, member)
         self._close_and_forget()
         self._finish()
 
@@ -159,11 +157,14 @@ class WindowedAggregate:
     def _changed(self, key: Row, start: int, group: Group, replaces: bool = True) -> None:
         """Sends a window's new result, unless only the final one is wanted."""
         if not self._final:
-            self._sent.append(self._result(key, start, group)._replace(replaces=replaces))
+            self._send(key, start, group, replaces)
 
-    def _result(self, key: Row, start: int, group: Group) -> Result:
+    def _send(self, key: Row, start: int, group: Group, replaces: bool = True) -> None:
         bounded = _bounded(key, self._span(start, group))
-        return Result(bounded, self._calls.result(group, bounded), group.time)
+        try:
+            self._sent.append(Result(bounded, self._calls.result(group, bounded), group.time, replaces))
+        except NodeFailure as failure:
+            self._context.failed(failure)
 
     def _taken_back(self, key: Row, start: int, group: Group) -> None:
         """Sends the change that takes a window back, at its end."""
@@ -203,10 +204,7 @@ class WindowedAggregate:
                 self._gone.append(_bounded(held.key, held.span))
 
     def _close(self, held: Held) -> None:
-        try:
-            self._sent.append(self._result(held.key, held.span.start, held.group))
-        except NodeFailure as failure:
-            self._context.failed(failure)
+        self._send(held.key, held.span.start, held.group)
 
     def _finish(self) -> None:
         for _ in range(self._late):
