@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import numpy as np
+import pyarrow as pa
+
 from vsc.plan.clocks import stepping
-from vsc.plan.nodes import Plan
+from vsc.plan.nodes import Node, Plan
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
-from vsc.runtime.operators.layout import handed_on, is_broadcast
+from vsc.runtime.operators.layout import handed_on, is_broadcast, store_prefix
 from vsc.runtime.operators.partition import partition_codecs, split
 from vsc.runtime.operators.source.rows import SourceRows, latest_times
 from vsc.runtime.operators.source.stage_zero import StageZero
@@ -23,6 +26,9 @@ from vsc.runtime.operators.views.catalog import open_view
 from vsc.runtime.records import Batch, Metrics, Origin, partition_of
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.state.rows import RowCodec
+from vsc.runtime.state.timed_rows import TimestampedStore
+from vsc.runtime.state.versioned import VersionedStore
 from vsc.runtime.state.waiting import STEPS
 
 __all__ = ["LocalRuntime"]
@@ -95,6 +101,26 @@ class LocalRuntime:
         view = open_view(self._plan, store, self._stores[store.stage, partition], self.starts)
         encoded = KeyCodec([c.type for c in store.key]).encode(key)
         return next(view.answer(Question(encoded, as_of=as_of)))
+
+    def put(self, node: Node, key: Sequence[object], row: Sequence[object] | None, time: int) -> None:
+        """Writes a row (internal values), or a tombstone, into the store of a table, in each stage that has it."""
+        codec, store = self._partitioned[node.name], node.store
+        assert store is not None
+        own = int(partition_of([codec.encode(key[: len(codec.types)])], self._partitions)[0])
+        every = range(self._partitions) if is_broadcast(self._plan, node.name) else [own]
+        keys, times = [KeyCodec([c.type for c in node.schema.key]).encode(key)], np.array([time], dtype=np.int64)
+        rows = pa.array(
+            [None if row is None else RowCodec([c.type for c in node.schema.value]).encode(row)], pa.binary()
+        )
+        for stage in self._plan.stages[1:]:
+            for partition in every if node.name in stage.nodes else ():
+                kv, prefix = self._stores[stage.id, partition], store_prefix(stage, node.name)
+                if store.retention is None:
+                    TimestampedStore(kv, prefix).put_columns(keys, rows, times)
+                    continue
+                clock = -1 if self._plan.clock == "input" else None  # that of the input is moved by the input alone
+                versions = VersionedStore(kv, prefix, store.retention, store.segment, store.grace, True, clock)
+                versions.put_columns(keys, np.zeros(1, dtype=np.int64), rows, times)
 
     def _run(
         self, rows: Sequence[tuple[str, SourceRows]], drain: bool, quiet: Mapping[str, int] = _NO_STEPS

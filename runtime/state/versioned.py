@@ -345,7 +345,11 @@ class VersionedStore:
 
 
 def check_durations(retention: int, segment: int | None, grace: int | None) -> None:
-    """Raise ValueError for a negative retention or grace and for a segment interval of zero or less, all in ms."""
+    """Raise ValueError for a retention or grace below 0, a segment interval of 0 or less, or one of more than 64 bits,
+    all in ms."""
+    for name, given in (("history retention", retention), ("segment interval", segment), ("grace", grace)):
+        if given is not None and given > NEVER:
+            raise ValueError(f"the {name} must be at most {NEVER} ms, but is {given} ms")
     if retention < 0:
         raise ValueError(f"the history retention must not be negative, but is {retention} ms")
     if segment is not None and segment <= 0:

@@ -70,10 +70,10 @@ def get_many(
     until = answered.valid_to.astype(object)
     until[answered.valid_to == NEVER] = None
     values = compose([answered.values], answered.element, answered.deleted).to_pylist()
-    records: list[VersionedRecord | Miss]
-    records = list(map(VersionedRecord, values, answered.times.tolist(), until.tolist()))
-    for place in np.flatnonzero(answered.deleted).tolist():
-        records[place] = Miss.TOMBSTONE
+    records: list[VersionedRecord | Miss] = [
+        Miss.TOMBSTONE if value is None else VersionedRecord(value, begin, end)
+        for value, begin, end in zip(values, answered.times.tolist(), until.tolist(), strict=True)
+    ]
     if len(records) == len(at):
         return records
     answers = iter(records)

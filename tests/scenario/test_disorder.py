@@ -158,3 +158,41 @@ def test_a_batch_is_as_a_query_merges_it(folder: Path) -> None:
     batches = ([0, 1], [1, 0], [1, 2], [1, 2, 3], [2, 3], [0, 2], [0, 2, 3], [3, 4])
     assert [arrivals.in_order(batch) for batch in batches] == [False, True, True, False, False, True, False, False]
     assert not arrivals.may_swap(3, 4)
+
+
+VERSIONED = "materialize versioned (retention = 1 day)"
+GROUPED = "aggregate t group by g"
+SAME = {  # what ends the same in every order of these rows
+    "a key whose newest row is a tombstone": (
+        f"table t {{row}} {VERSIONED};\ntable n = filter t where g <> 'b';\nsink n to console ();\n",
+        "{id: x, g: a, at: 1}, {id: x, g: b, at: 5}",
+    ),
+    "the newest counts": (
+        f"table t {{row}} {VERSIONED};\ntable n = map t select g;\nsink n to console ();\n",
+        "{id: x, g: a, at: 1}, {id: x, g: b, at: 5}",
+    ),
+    "an aggregate of a versioned table": (
+        f"table t {{row}} {VERSIONED};\ntable n = {GROUPED} select count(*) as c;\nsink n to console ();\n",
+        "{id: x, g: a, at: 1}, {id: x, g: b, at: 5}, {id: y, g: a, at: 3}",
+    ),
+    "sessions": (
+        "stream t {row};\ntable n = aggregate t group by g window session (gap = 5 ms, grace = 1 hour) "
+        "select count(*) as c;\nsink n to console ();\n",
+        "{id: x, g: a, at: 1}, {id: y, g: a, at: 9}, {id: z, g: a, at: 5}",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_what_ends_the_same_is_the_same(case: str, folder: Path) -> None:
+    topology, rows = SAME[case]
+    row = "(id string, g string, at bigint) from memory () key id timestamp at"
+    steps = f"topology: t.vdsl\nscenarios:\n  - name: one\n    steps:\n      - t: [{rows}]\n"
+    assert disorder.disordered(_scenario(folder, topology.format(row=row), steps), 40, 1) is None
+
+
+def test_two_rows_change_places(folder: Path) -> None:
+    steps = STEPS[: STEPS.index("      - s:")] + "      - s: [{id: a, v: 1, at: 1}, {id: a, v: 2, at: 3}]\n"
+    scenario = _scenario(folder, SALES + TOTALS, steps)
+    arrivals, chance = Arrivals(scenario), random.Random(1)
+    assert {disorder.other(arrivals, chance).order for _ in range(20)} == {(0, 1), (1, 0)}

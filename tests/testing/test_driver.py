@@ -336,3 +336,29 @@ sink o to console ();
     with TopologyTestDriver(text) as driver:
         driver.pipe("s", {"id": 1, "t": "10000-01-01"}, timestamp=5)
         assert driver.read("o") == [Record({"id": 1}, {"at": "253402300800000000", "days": "[2932897]"}, 5)]
+
+
+FILLED = """table t (k string, v bigint, at bigint) from memory () key k timestamp at
+  materialize versioned (retention = 1 hour);
+table u (k string, v bigint, at bigint) from memory () key k timestamp at;
+stream s (k string, at bigint) from memory () key k timestamp at;
+stream j = left join s with t select v; stream i = left join s with u select v;
+table x = join t with u select t.v as a, u.v as b;"""
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("clock", ["input", "records"])
+def test_a_store_is_filled_ahead(partitions: int, clock: str) -> None:
+    with TopologyTestDriver(f"topology t (clock = '{clock}'); {FILLED}", partitions=partitions) as driver:
+        for value, at in (({"v": 1}, 5), ({"v": 2, "at": 10}, 10), (None, 20)):
+            driver.store("t").put({"k": "a"}, value, at)
+        driver.store("u").put({"k": "a"}, {"v": 7}, 5)
+        assert driver.read("x") == driver.read("t") == []  # nothing is told of it
+        for at in (4, 7, 12, 25):
+            driver.pipe("s", {"k": "a", "at": at})
+        assert [(r.value or {})["v"] for r in driver.read("j")] == [None, 1, 2, None]
+        assert [(r.value or {})["v"] for r in driver.read("i")] == [7, 7, 7, 7]
+        driver.pipe("t", {"k": "a", "v": 3, "at": 30})
+        assert [(r.value, r.timestamp) for r in driver.read("x")] == [({"a": 3, "b": 7}, 30)]
+        with pytest.raises(ValueError, match="'t': key column 'k' is missing"):
+            driver.store("t").put({}, {"v": 1}, 5)

@@ -1,8 +1,9 @@
 """Runs the rows of a scenario in other orders of arrival, other micro-batches, on other partitions, with restarts.
 
 Guarantees: an `Arrangement` that `Arrivals.allows` differs from what is written only in ways in which the topology
-promises the same results. Results are what sinks and readers have at the end: of a table the last record of each key,
-of a stream its records in any order.
+promises the same results. Results are what sinks and readers have at the end: of a table the row of each key, which is
+the last one to come, of a versioned table the newest one; of a stream its records in any order. The time of a group's
+result is that of the latest change, which may be of a row that is gone: it is not compared where a table is grouped.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vsc.api import compile
-from vsc.plan.nodes import Plan, Reorder
+from vsc.plan.nodes import Aggregate, Plan, Reorder
+from vsc.plan.results import shows_results
 from vsc.runtime.errors import VscRuntimeError
 from vsc.scenario.model import Delete, Drain, Pipe, Quiet, Read, Scenario
 from vsc.scenario.player import fields_of
@@ -72,6 +74,12 @@ class Arrivals:
         self.plan: Plan = compile(scenario.topology, scenario.variables)
         self._tolerances = tolerances(self.plan)
         self._tables = {node.name for node in self.plan.nodes if node.kind == "table"}
+        self._by_time = {
+            node.name
+            for node in self.plan.nodes
+            if node.status is not None and node.status.versioned and not shows_results(self.plan, node.name)
+        }
+        self._untimed = _untimed(self.plan)
         self._letters = {node.name for node in self.plan.dead_letters}
         self._watched = sorted(
             {sink.owner for sink in self.plan.sinks} | {one.node for step in scenario.steps for one in step.expect}
@@ -170,7 +178,12 @@ class Arrivals:
         if name in self._letters:
             records = [replace(one, value={**(one.value or {}), "position": None}) for one in records]
         if name in self._tables:
-            records = list({written(one.key): one for one in records}.values())
+            if name in self._by_time:
+                records = sorted(records, key=lambda one: one.timestamp)  # stable: of equal times the last one counts
+            found = {written(one.key): one for one in records}
+            records = [one for one in found.values() if one.value is not None]
+        if name in self._untimed:
+            records = [replace(one, timestamp=0) for one in records]
         return sorted(fields_written(_rounded(fields_of(one))) for one in records)
 
 
@@ -180,6 +193,16 @@ def _as_read(plan: Plan) -> Plan:
         replace(node, operation=replace(node.operation, within=0))
         if isinstance(node.operation, Reorder) and node.part_of is not None else node for node in plan.nodes
     ))  # fmt: skip
+
+
+def _untimed(plan: Plan) -> frozenset[str]:
+    """The aggregates of tables, and what is computed from them."""
+    found: set[str] = set()
+    for node in plan.nodes:
+        grouped = isinstance(node.operation, Aggregate) and node.operation.over == "table"
+        if grouped or not found.isdisjoint(node.inputs):
+            found.add(node.name)
+    return frozenset(found)
 
 
 def _arrivals(scenario: Scenario) -> Iterator[Arrival]:

@@ -306,7 +306,7 @@ class TopologyTestDriver:
 
 
 class StoreView:
-    """Reads the store of a table."""
+    """Reads the store of a table, or fills it ahead of a test."""
 
     def __init__(self, runtime: LocalRuntime, node: Node, store: StoreInfo) -> None:
         self._runtime = runtime
@@ -319,12 +319,7 @@ class StoreView:
         None if no such row exists, or if `as_of` is older than the history kept. Raises ValueError for a key that does
         not fit the table, and for `as_of` on an unversioned store.
         """
-        node = self._node
-        _check_columns(node, key, node.schema.key)
-        missing = [c.name for c in node.schema.key if key.get(c.name) is None]
-        if missing:
-            raise ValueError(f"'{node.name}': key column '{missing[0]}' is missing")
-        values = tuple(_internal(node, c, key[c.name]) for c in node.schema.key)
+        node, values = self._node, self._key(key)
         time = None if as_of is None else _checked(node.name, "as_of", as_of)
         if time is not None and self._store.kind == "unversioned":
             raise ValueError(f"'{node.name}' has an unversioned store: it cannot be read as of a time")
@@ -335,6 +330,27 @@ class StoreView:
         valid_from, valid_to = answer.extra
         assert valid_from is not None
         return VersionedRecord(_outside(node.schema.value, answer.value), valid_from, valid_to)
+
+    def put(self, key: Row, value: Row | None, timestamp: Time) -> None:
+        """Writes the row that `key` has from a time on, or None for a tombstone, into the store and nothing else.
+
+        It is for tests that begin with a filled store (KIP-889): nothing that is computed from the table gets a change,
+        and the groups of an aggregate stay what they are. Later look-ups, and changes that come by `pipe`, find it.
+        Columns that `value` leaves out are null. Raises ValueError for a row or a time that does not fit the table.
+        """
+        node, values = self._node, self._key(key)
+        if value is not None:
+            _check_columns(node, value, node.schema.value)
+        row = None if value is None else tuple(_internal(node, c, value.get(c.name)) for c in node.schema.value)
+        self._runtime.put(node, values, row, _checked(node.name, "timestamp", timestamp))
+
+    def _key(self, key: Row) -> tuple[object, ...]:
+        node = self._node
+        _check_columns(node, key, node.schema.key)
+        missing = [c.name for c in node.schema.key if key.get(c.name) is None]
+        if missing:
+            raise ValueError(f"'{node.name}': key column '{missing[0]}' is missing")
+        return tuple(_internal(node, c, key[c.name]) for c in node.schema.key)
 
 
 def _options(on_bad_row: str, on_error: str, now: Time | None) -> RunOptions:

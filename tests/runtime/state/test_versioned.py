@@ -50,6 +50,8 @@ def test_default_segment_interval_is_kafkas(retention: int, segment: int) -> Non
     ("arguments", "message"),
     [
         ({"history_retention_ms": -1}, "history retention must not be negative, but is -1 ms"),
+        ({"history_retention_ms": 2**63}, f"history retention must be at most {2**63 - 1} ms, but is {2**63} ms"),
+        ({"history_retention_ms": 1, "grace_ms": 2**63}, f"grace must be at most {2**63 - 1} ms, but is {2**63} ms"),
         (
             {"history_retention_ms": 1, "segment_interval_ms": 0},
             "segment interval must be greater than zero, but is 0 ms",
@@ -63,6 +65,12 @@ def test_wrong_durations_are_refused_before_a_folder_is_made(arguments: Any, mes
     with pytest.raises(ValueError, match=message):
         RocksDBVersionedStore(tmp_path / "db", **arguments)
     assert not (tmp_path / "db").exists()
+
+
+def test_a_record_has_a_value() -> None:
+    without: Any = None
+    with pytest.raises(TypeError, match="a tombstone is no record"):
+        VersionedRecord(without, 1, None)
 
 
 def test_outcomes_compare_as_text() -> None:
