@@ -16,11 +16,13 @@ def test_secrets_of_every_origin_are_left_out(joined: bool, tmp_path: Path, monk
     within = [(f"setting{number}", text.format(f"planted{number}:")) for number, text in enumerate(TEXTS)]
     settings, topology = tmp_path / "spark.conf", tmp_path / "t.vdsl"
     settings.write_text("".join(f"{name}={value}\n" for name, value in named).replace("\\", "\\\\"))
-    topology.write_text("-- ${used}")
+    topology.write_text("include 'shared.vdsl';\n-- ${used}")
+    (tmp_path / "shared.vdsl").write_text("-- ${shared}")
+    monkeypatch.setenv("shared", "planted-shared")
     monkeypatch.setenv("used", "planted-used")
     monkeypatch.setenv("SERVICE_TOKEN", "planted-token")
     file = [f"--properties-file={settings}"] if joined else ["--properties-file", str(settings)]
     arguments = ["run", str(topology), *file, "--var", "a=planted-variable", "--conf", "b=planted-setting"]
     shown = [value for _, value in [*named, *within]]
-    shown += ["planted-used", "planted-token", "planted-variable", "planted-setting"]
+    shown += ["planted-used", "planted-shared", "planted-token", "planted-variable", "planted-setting"]
     assert "planted" not in without_secrets("\n".join(shown), arguments)

@@ -75,14 +75,25 @@ def _settings(arguments: Sequence[str]) -> Iterator[str]:
                         yield value
 
 
+def _with_included(arguments: Iterable[str]) -> Iterator[str]:
+    """The files on the command line, and those that they include."""
+    for path in filter(os.path.isfile, arguments):
+        yield path
+        if path.endswith(".vdsl"):
+            from vsc.compiler.driver import included_files
+            from vsc.compiler.files import read_text
+
+            with suppress(Exception):  # what is reported may be that the compiler fails on it
+                yield from included_files(read_text(path), path)
+
+
 def _environment(arguments: Iterable[str]) -> Iterator[str]:
     """The values of variables of the environment that are secret by name, or that a file on the command line uses."""
     used = {name for name in os.environ if is_secret(name)}
-    for argument in arguments:
+    for path in _with_included(arguments):
         try:
-            if os.path.isfile(argument):
-                with open(argument, encoding="utf-8", errors="replace") as file:
-                    used |= set(VARIABLE.findall(file.read(1 << 20)))
+            with open(path, encoding="utf-8", errors="replace") as file:
+                used |= set(VARIABLE.findall(file.read(1 << 20)))
         except (OSError, ValueError):
             continue
     return (os.environ[name] for name in used if os.environ.get(name))
