@@ -27,6 +27,7 @@ SEAMS = (
     "formats of Kafka", "an object store",
     "the examples", "steps without state", "joins of tables, global tables, merge, explode", "a join of streams",
     "a corrected join", "distinct", "a stream in order", "rows that expire", "records without key", "sources in step",
+    "quiet sources",
     "times", "own functions", "expressions beside Spark's", "random topologies",
     "bad records", "dropped records", "failures", "metrics and lineage", "a terminal", "Python workers",
     "a restart", "a kill", "a damaged checkpoint", "stores", "a checkpoint of an earlier release",

@@ -77,6 +77,8 @@ def held_by(
             joined = shapes[name].operation
             if joined is not None and joined.waits:
                 yield span, int(joined.holds)
+        case syntax.Join(correct=syntax.Correct(within=within)):
+            yield within.span, within.milliseconds
         case syntax.Join(grace=syntax.Grace(duration=syntax.Duration() as grace, span=span)):
             yield span, grace.milliseconds
         case syntax.Aggregate(window=syntax.Window(emit="final", span=span)) if name in windows.tables:

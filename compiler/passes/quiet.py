@@ -12,7 +12,7 @@ from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.windows import Windows
 from vsc.compiler.source import Span
-from vsc.compiler.topology import Topology
+from vsc.compiler.topology import Declaration, Topology
 from vsc.plan import Clock, Suppress
 
 __all__ = ["check_waiting"]
@@ -37,6 +37,8 @@ def check_waiting(
         declaration = topology.nodes[name]
         own = frozenset((name,)) if isinstance(declaration, syntax.SourceDecl) else frozenset[str]()
         driven[name] = own.union(*(driven.get(read, frozenset()) for read in takes(declaration, kinds)))
+        if _is_corrected(declaration):
+            continue  # its results come at once, and again when they are corrected
         for span, held in held_by(name, declaration, shapes, windows, suppressed):
             for source in driven[name] if held else ():
                 waiting.setdefault(source, (name, span))
@@ -50,3 +52,8 @@ def check_waiting(
                 f"say after how long its clock goes on without a record: "
                 f"{code(f'topology {named(topology.name)} (quiet = 5 minutes);')}",
             )  # fmt: skip
+
+
+def _is_corrected(declaration: Declaration) -> bool:
+    operation = declaration.operation if isinstance(declaration, syntax.DerivedDecl) else None
+    return isinstance(operation, syntax.Join) and operation.correct is not None and operation.grace is None

@@ -246,9 +246,9 @@ def _counters(metrics: Metrics, beside: bool = True) -> dict[str, Any]:
     found = {name: found for name, found in metrics.as_dict().items() if name != HELD_RECORDS}
     if not beside:
         for group in Group:
-            of_node = {node: {r: n for r, n in reasons.items() if r != Dropped.AFTER_QUIET}
-                       for node, reasons in found[group].items() if isinstance(reasons, dict)}  # fmt: skip
-            found[group] = of_node
+            for reasons in found[group].values():
+                assert isinstance(reasons, dict)
+                reasons.pop(Dropped.AFTER_QUIET.value, None)
     return found
 
 

@@ -68,9 +68,14 @@ class StateSize:
     steps: int = 0
     due: list[tuple[int, list[str]]] = field(default_factory=list)
 
+    def as_dict(self) -> dict[str, Any]:
+        """The size as plain JSON; without `due` where a former vsc did not have it, either."""
+        data = asdict(self)
+        return data if self.due else {name: value for name, value in data.items() if name != "due"}
+
     @classmethod
     def load(cls, data: dict[str, Any]) -> StateSize:
-        """The size that ``dataclasses.asdict`` (or the JSON of it) shows."""
+        """The size that `as_dict` (or the JSON of it) shows."""
         stores = {name: StoreState(**store) for name, store in data.get("stores", {}).items()}
         return cls(**{**data, "stores": stores})
 
@@ -149,7 +154,7 @@ class TaskCounters(_Counted):
         if self.restored:
             members["restored"] = self.restored
         if self.state is not None:
-            members["state"] = asdict(self.state)
+            members["state"] = self.state.as_dict()
         return WireRow(CONTROL, "", max(self.partition, 0), json.dumps(members, separators=(",", ":")).encode())
 
 
@@ -206,11 +211,11 @@ class EpochReport(_Counted):
             "read": self.read,
             "written": self.written,
             "metrics": self.metrics.as_dict(),
-            "state": {k: asdict(v) for k, v in sorted(self.state.items())},
+            "state": {k: v.as_dict() for k, v in sorted(self.state.items())},
             "seconds": self.seconds,
             "clocks": self.clocks,
             "gone_on": self.gone_on,
-            "quieted": self.quieted,
+            **({"quieted": self.quieted} if self.quieted else {}),
             "outstanding": self.outstanding,
             "restored": self.restored,
         }

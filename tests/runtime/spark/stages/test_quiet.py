@@ -44,6 +44,7 @@ class Case:
         return [row["n"] for row in parquet_rows(self.folder / "out")]
 
 
+@pytest.mark.seam("quiet sources")
 def test_a_step_waits_for_a_source_that_lags_and_is_there_after_a_kill(spark: Any, tmp_path: Path) -> None:
     """What a run leaves that was killed when it had written a step."""
     case = Case(spark, tmp_path)
