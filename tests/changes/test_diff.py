@@ -564,3 +564,27 @@ def test_a_name_that_is_another_node_now_is_said() -> None:
     assert changed(renamed, rates)["store totals"] == f"rebuild: {said}"
     other_key = changed(("on currency", "on account"))["store totals"]
     assert other_key == "rebuild: `priced`: its key was `currency`, is `account`"
+
+
+COMPLETE = """
+table a (k string, f string, n int, at bigint) from files (path = 'a', format = 'json') key k timestamp at
+  materialize versioned (retention = 7 days);
+table j = join a with a as b on f select a.n as n {clause};
+table g = aggregate a group by f select count(*) as n {clause};
+sink j to files (path = 'j', format = 'json');
+sink g to files (path = 'g', format = 'json');
+"""
+LATEST = COMPLETE.replace("{clause}", "materialize versioned (retention = 7 days)")
+WHOLE = COMPLETE.replace("{clause}", "materialize versioned (retention = 7 days, history = 'complete')")
+
+
+def test_a_history_that_becomes_complete_begins_again() -> None:
+    assert verdicts(LATEST, WHOLE) == {
+        "store j": "rebuild: the history of `j` is to be complete",
+        "store j#subscriptions": "rebuild: the history of `j` is to be complete",
+        "store g": "rebuild: the history of `g` is to be complete",
+        "store g#groups": "rebuild: the history of `g` is to be complete",
+        "sink j to files 'j'": "rebuild: the history of `j` is to be complete",
+        "sink g to files 'g'": "rebuild: the history of `g` is to be complete",
+    }
+    assert verdicts(WHOLE, WHOLE) == {}

@@ -8,10 +8,11 @@ like) do not count, nor does what a source reads from.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vsc.changes.terms import Scope, Terms
-from vsc.plan import REVISION, Column, Item, Node, Plan
+from vsc.plan import PIECE, REVISION, Column, Item, Node, Plan
 from vsc.plan.order import Walk
 from vsc.plan.record import record
 
@@ -217,7 +218,9 @@ class _Derivations(Walk[Derivation]):
         rows = self._terms.of("answer", operation.left, operation.versioned, subscribed.rows, right.rows)
         sides = tuple(self._wrapped(of, "side", rows, number) for number, of in enumerate((left, right)))
         own = Derivation(rows, self._terms.of("time", rows), left.key, {})
-        return self._computed(node, own, rows, operation.items, sides)
+        found = self._computed(node, own, rows, operation.items, sides)
+        piece = {column.name: self._terms.of("own", column.name) for column in PIECE if operation.complete}
+        return replace(found, columns={**found.columns, **piece})
 
     def _group_changes(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         (of,) = inputs

@@ -103,12 +103,12 @@ class Nodes:
                 return self._changed(self._emptied[name] or self._reasons.other_input(new, old))
         if (forgotten := self._forgotten(new)) is not None:
             return self._changed(forgotten)
+        if _complete(old) != _complete(new):
+            return self._changed(_other_history(new))
         if self._was[old.name].rows != self._now[new.name].rows:
             return self._changed(self._reasons.of_rows(new, old))
         if old.schema.key != new.schema.key:
             return self._changed(self._reasons.of_key(new, old))
-        if _complete(old) != _complete(new):
-            return self._changed(_other_history(new))
         if old.store is None and new.store is not None and not isinstance(new.operation, Source):
             return self._changed(_had_no_store(new))
         return self._of_columns(new, old)
