@@ -28,7 +28,14 @@ from vsc.grammar.forms import clause_words, clauses_of, operations
 from vsc.plan.connectors import facts_of
 
 __all__ = [
-    "HOLES", "SPANS", "bracketed", "later_clause", "name_with_signs", "optional_clauses", "own_option", "words_before",
+    "HOLES",
+    "SPANS",
+    "bracketed",
+    "clauses_before",
+    "later_clause",
+    "name_with_signs",
+    "optional_clauses",
+    "own_option",
 ]  # fmt: skip
 
 _OWN_OPTIONS = {
@@ -40,9 +47,15 @@ _OWN_OPTIONS = {
 """Options of other systems that are vsc's own under another name."""
 
 
-def words_before(place: WrongPlace) -> list[str]:
-    """The words of the statement's operation in front of the place."""
-    return [place.word_at(index) for index in range(operation(place) or place.first, place.index)]
+def clauses_before(place: WrongPlace) -> list[str]:
+    """The first words of the clauses in front of the place, but those inside others: ``correct ... within``."""
+    at = operation(place) or place.first
+    own = {clause.word: re.findall(r"[a-z_]+", clause.form) for clause in clauses_of(place.word_at(at))}
+    found: list[str] = []
+    for word in map(place.word_at, range(at + 1, place.index)):
+        if word in own and not (found and word in own[found[-1]]):
+            found.append(word)
+    return found
 
 
 def optional_clauses(place: WrongPlace) -> dict[str, str]:
@@ -53,7 +66,7 @@ def optional_clauses(place: WrongPlace) -> dict[str, str]:
 
 def later_clause(place: WrongPlace) -> str:
     """A clause that stands in front of the place, though it comes after the one that begins there."""
-    order, words = list(optional_clauses(place)), words_before(place)
+    order, words = list(optional_clauses(place)), clauses_before(place)
     after = order[order.index(place.word) + 1 :] if place.word in order else []
     return next((one for one in after if one in words), "")
 

@@ -11,11 +11,11 @@ from vsc.compiler.parser import rebuilt
 from vsc.compiler.parser.place import WrongPlace
 from vsc.compiler.parser.row_holes import (
     bracketed,
+    clauses_before,
     later_clause,
     name_with_signs,
     optional_clauses,
     own_option,
-    words_before,
 )
 from vsc.compiler.parser.surroundings import (
     body,
@@ -112,7 +112,7 @@ TESTS: dict[str, Callable[[WrongPlace], bool]] = {
     "misspelt": _is_misspelt,
     "several_inside": lambda place: "," in bracketed(place, place.index)[1:-1],
     "second_clause": lambda place: (
-        place.word.lower() in optional_clauses(place) and place.word.lower() in words_before(place)
+        place.word.lower() in optional_clauses(place) and place.word.lower() in clauses_before(place)
     ),
     "late_clause": lambda place: bool(later_clause(place)),
     "clause_before_select": _before_select,

@@ -24,10 +24,14 @@ def written() -> list[tuple[str, str]]:
 
 
 def clauses(form: str, known: Form) -> list[str]:
-    """The first words of the clauses in a form as a document writes it."""
+    """The first words of the clauses in a form of a document, but those inside others: ``correct ... within``."""
     words = [_SHORT.get(word, word) for word in re.findall(r"[A-Za-z_]+", form)]
-    own = {clause.word for clause in known.clauses}
-    return list(dict.fromkeys(word for word in words[1:] if word in own))
+    own = {clause.word: set(re.findall(r"[a-z_]+", clause.form)) for clause in known.clauses}
+    found: list[str] = []
+    for word in words[1:]:
+        if word in own and not (found and word in own[found[-1]]):
+            found.append(word)
+    return found
 
 
 @pytest.mark.parametrize(("word", "form"), written())
