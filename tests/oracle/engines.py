@@ -124,13 +124,15 @@ class _Watched:
     def __init__(self, counter: Counter[int], ran: Ran, task: Any, stage: int) -> None:
         self._counter, self._ran, self._task, self._stage = counter, ran, task, stage
 
-    def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool, starts: Mapping[str, int]) -> StageResult:
+    def process(
+        self, inputs: Sequence[tuple[str, Batch]], drain: bool, starts: Mapping[str, int], quiet: Mapping[str, int]
+    ) -> StageResult:
         count = _count(inputs)
         self._counter[self._stage] += count
         if self._counter is self._ran.columns:
             self._ran.largest = max(self._ran.largest, count)
         # the oracle's time is that of the records
-        by_input = (starts,) if isinstance(self._task, LaterStage) else ()
+        by_input = (starts, quiet) if isinstance(self._task, LaterStage) else ()
         result: StageResult = self._task.process(inputs, drain, *by_input)
         return result
 

@@ -44,13 +44,17 @@ class Waits(LaterStage):
         self._in_step = InStep(kv, {node.name: node.schema for node in plan.nodes})
 
     def process(
-        self, inputs: Sequence[tuple[str, Batch]], drain: bool = False, starts: Mapping[str, int] = STARTS
+        self,
+        inputs: Sequence[tuple[str, Batch]],
+        drain: bool = False,
+        starts: Mapping[str, int] = STARTS,
+        quiet: Mapping[str, int] = STARTS,
     ) -> StageResult:
         come = [one for one in inputs if one[0] in self._read]
         others = [one for one in inputs if one[0] not in self._read]
         *first, last = self._portions(come)
-        results = [super(Waits, self).process(portion, starts=starts) for portion in first]
-        results.append(super().process([*last, *others], drain, starts))  # the end comes with what it releases above
+        results = [super(Waits, self).process(portion, starts=starts, quiet=quiet) for portion in first]
+        results.append(super().process([*last, *others], drain, starts, quiet))  # the end comes with what it releases
         metrics = Metrics()
         for result in results:
             metrics.merge(result.metrics)
