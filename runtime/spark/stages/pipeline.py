@@ -24,6 +24,7 @@ from vsc.runtime.spark.formats.source_columns import CORRUPT, RowReader
 from vsc.runtime.spark.session.session import frozen_session
 from vsc.runtime.spark.stages.later_stage import LaterStageTask
 from vsc.runtime.spark.stages.later_stage_processor import LaterStageProcessor
+from vsc.runtime.spark.stages.names import stage_name, stateful_called
 from vsc.runtime.spark.stages.stage_zero import StageZeroTask, stage_zero
 from vsc.runtime.spark.state.control import broadcast
 from vsc.runtime.spark.state.local_folder import LocalFolders
@@ -60,7 +61,8 @@ def pipeline(
     observe = frozenset(sink.node for sink in plan.sinks)
     for stage in stages:
         processor = LaterStageProcessor(LaterStageTask(plan, stage, partitions, options, folders, observe))
-        frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
+        with stateful_called(stage_name(plan, stage)):
+            frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
     if delivery(plan).last_shuffle:
         frame = frame.repartition(partitions, "slot")
     return frame

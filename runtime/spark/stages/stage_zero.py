@@ -61,6 +61,11 @@ class StageZeroTask:
     options: RunOptions
     reader: RowReader | None = None
 
+    @property
+    def __name__(self) -> str:
+        """What Spark's plan calls it."""
+        return f"stage 0: {self.source}"
+
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blobs, then how far the source has come, if stages ask, and the counters of the task."""
         started = time.perf_counter()

@@ -79,4 +79,5 @@ def broadcast(
                 found += everywhere if seed is None else (seed,)
             yield from record_batches(found, slots(partitions))
 
+    rows.__name__ = "control"  # Spark's plan shows it
     return rows

@@ -33,6 +33,9 @@ def test_plans(spark: Any, tmp_path: Path) -> None:
     ):
         assert part in text
     assert "hashpartitioning(slot" in text
+    for part in text.partition("== Optimized Logical")[2].split("== Physical"):
+        assert "TransformWithStateInPySpark stage 1: counts(" in part
+        assert "MapInArrow stage 0: s(" in part and "MapInArrow control(" in part
 
     with pytest.raises(SourceError, match="there is no file or folder"):
         spark_plans(compiled(COUNTED), spark, {"in": str(tmp_path / "no")})
