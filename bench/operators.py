@@ -38,9 +38,15 @@ stream r (k string, n bigint, x double, g string, at bigint) from memory () key 
 SIZE = "tumbling (size = 1 minute"
 WINDOW = f"aggregate s group by k window {SIZE}, grace = 10 seconds) select count(*) as c, sum(x) as x"
 
+CORRECT = "table o = left join s with u correct by k, n within 10 seconds select u.y as y"
+LATE = {"correct, none late": 0.0, "correct, 1 % late": 0.01}
+"""The share of rows that come late, by as much as 3 s; 5 % of them for the others."""
+
 OPERATORS = {
     PLAIN: "stream o = left join s with u select n, u.y as y;",
     "join with grace": "stream o = left join s with u grace 5 seconds select n, u.y as y;",
+    "correct, none late": f"{CORRECT};",
+    "correct, 1 % late": f"{CORRECT};",
     "join with a global table": "stream o = left join s with gt on k select n, gt.y as y;",
     "join of a table with itself": "table o = join t as a with t as b select a.x + b.x as x;",
     "explode": "stream j = join s with u select n, g; stream o = explode j by split(g, '-') as w;",
@@ -67,6 +73,7 @@ OPERATORS = {
     "table o = suppress c until time limit 10 seconds;",
 }  # fmt: skip
 FLOORS = {
+    "correct, none late": 0.2, "correct, 1 % late": 0.2,  # each record is written, and moves to the key of its result
     "session": 0.2, "sliding": 0.2, "collect_list": 0.2, "collect_set": 0.2, "collect_top": 0.2,
     "outer join of two streams": 0.2,  # a record that waits is in the state twice, and comes out on its own
 }  # fmt: skip
@@ -105,7 +112,7 @@ def measure(name: str, rows: int) -> Rates:
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as folder:
         stores = {s.id: RocksKV(Path(folder) / str(s.id)) for s in plan.stages[1:]}
         for epoch in range(EPOCHS):
-            chunks = _rows(plan, epoch, rows)
+            chunks = _rows(plan, epoch, rows, LATE.get(name, 0.05))
             began = time.process_time()
             overlays = {stage: OverlayKV(kv) for stage, kv in stores.items()}
             runtime = LocalRuntime(plan, lambda stage, _, kvs=overlays: kvs[stage], ["o"], 1, RunOptions())  # type: ignore[misc]
@@ -118,10 +125,12 @@ def measure(name: str, rows: int) -> Rates:
     return Rates(rows * (EPOCHS - 2) / sum(spent[2:]), rows / spent[2], rows / spent[9])
 
 
-def columns_of(epoch: int, count: int, rows: int, seed: tuple[int, ...]) -> dict[str, list[Any]]:
-    """The columns of `count` of the `rows` rows of an epoch."""
+def columns_of(
+    epoch: int, count: int, rows: int, seed: tuple[int, ...], late_rows: float = 0.05
+) -> dict[str, list[Any]]:
+    """The columns of `count` of the `rows` rows of an epoch, of which a share are `late_rows`."""
     rng = np.random.default_rng((epoch, *seed))
-    late = np.where(rng.random(count) < 0.05, rng.integers(0, 3000, count), 0)
+    late = np.where(rng.random(count) < late_rows, rng.integers(0, 3000, count), 0)
     at = epoch * SPAN_MS + np.sort(rng.integers(0, SPAN_MS, count)) - late
     number = rng.integers(0, rows // 10, count)
     return {
@@ -131,13 +140,13 @@ def columns_of(epoch: int, count: int, rows: int, seed: tuple[int, ...]) -> dict
     }  # fmt: skip
 
 
-def _rows(plan: Plan, epoch: int, rows: int) -> list[tuple[str, SourceRows]]:
+def _rows(plan: Plan, epoch: int, rows: int, late: float) -> list[tuple[str, SourceRows]]:
     sources = [(n, n.operation) for n in plan.nodes if isinstance(n.operation, Source)]
     streams = [n.name for n, _ in sources if n.kind == "stream"]
     found = []
     for place, (node, source) in enumerate(sources):
         count = rows // max(len(streams), 1) if node.kind == "stream" or not streams else rows // 10
-        columns = columns_of(epoch, count, rows, (place,))
+        columns = columns_of(epoch, count, rows, (place,), late)
         arrays = tuple(to_array(columns[c.name], c.type) for c in source.columns)
         offsets = epoch * rows + np.arange(count, dtype=np.int64)
         found.append((node.name, SourceRows(Origin(node.name, source.rank, ""), arrays, offsets)))

@@ -11,8 +11,8 @@ keys are big endian)::
 
 A value has its records in the order of their arrival, as in `vsc.runtime.state.joined`.
 
-Guarantees: what lies before the floor is removed in whole buckets, without reading it. A bucket is a sixteenth to an
-eighth of the time for which records are kept; what was written when that was another time stays where it is.
+Guarantees: what lies before the floor is removed in whole buckets, without reading it. A bucket is a quarter to half
+of the time for which records are kept; what was written when that was another time stays where it is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FORMAT_VERSION: Final = 1
 _META: Final = MetaRow(b"VSCR", FORMAT_VERSION, "the state of a corrected join", (-1, 0, -1, 0, 0))
 _PLACE: Final = struct.Struct(">BQ")
 _WRITE: Final = struct.Struct(">Q")
-_BUCKETS: Final = 4
+_BUCKETS: Final = 2
 """A bucket is the time for which records are kept divided by 2 to the power of this, or less: a power of two."""
 
 

@@ -121,6 +121,7 @@ def test_decisions_can_be_overruled(capsys: pytest.CaptureFixture[str]) -> None:
         capsys, "readings/*.json", "--kind", "table", "--key", "sensor", "--key", "reading_id", "--name", "where",
         "--timestamp", "measured_at",
     )  # fmt: skip
+    assert "--   A stream that joins it misses such rows, unless it waits (`grace 2 hours`) or is corrected" in out
     assert out.endswith(
         "table `where` (\n"
         "  reading_id  string,\n  sensor      string,\n  value       double,\n  measured_at timestamp\n)\n"

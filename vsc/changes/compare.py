@@ -192,7 +192,7 @@ def _new_store(nodes: Nodes, new: Plan, store: _Store) -> Change:
 
 def _unseen(nodes: Nodes, new: Plan, node: Node) -> Node | None:
     """The first table upstream of a new node that holds rows that the node has not seen."""
-    if node.kind == "stream" and node.part_of is None:
+    if node.operation.watches or (node.kind == "stream" and node.part_of is None):
         return None  # it looks rows up when its own records come
     if _fill(nodes, new, node) is not None:
         return None

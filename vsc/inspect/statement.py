@@ -42,7 +42,8 @@ def statement(survey: Survey, wanted: Wanted, taken: Container[str] = ()) -> Sta
     kind: Kind = wanted.kind or ("table" if survey.of_changes else "stream")
     key = _key(survey, wanted.key, kind)
     warnings = tuple(_warnings(survey, key))
-    comments = [*_about(survey), *warnings, *_time_words(survey), *_disorder_words(survey), *_key_words(survey)]
+    comments = [*_about(survey), *warnings, *_time_words(survey), *_disorder_words(survey, kind)]
+    comments += _key_words(survey)
     if kind == "stream":
         comments += [*_repeat_words(survey, name, key), *_change_words(survey, name)]
     lines = [f"-- {comment}" for comment in comments]
@@ -177,7 +178,7 @@ def _time_words(survey: Survey) -> Iterator[str]:
         yield f"  Times too: {', '.join(others)} (--timestamp {others[0]})."
 
 
-def _disorder_words(survey: Survey) -> Iterator[str]:
+def _disorder_words(survey: Survey, kind: Kind) -> Iterator[str]:
     lateness = survey.profile.lateness
     if lateness is None or not lateness.rows:
         return
@@ -193,6 +194,9 @@ def _disorder_words(survey: Survey) -> Iterator[str]:
     enough, all = duration(roomy(lateness.covers_most)), duration(roomy(lateness.longest))
     first = f"{enough} covers 99 % of all rows, " if lateness.covers_most and enough != all else ""
     yield f"  A retention or grace of {first}{all} covers all."
+    if kind == "table":
+        yield f"  A stream that joins it misses such rows, unless it waits (`grace {all}`) or is corrected: `correct by"
+        yield f"  ID within {all}`."
     if len(survey.sample.files) > 1 and lateness.late_in_file < lateness.late:
         inside = share(lateness.late_in_file, lateness.rows) if lateness.late_in_file else "none"
         yield f"  Within their own file: {inside}. Files overlap in time, in the order of reading."

@@ -2,7 +2,7 @@
 
 A record is joined as in `stream_table_join`, and kept until the clock is more than `within` past its time. A version of
 the table, row or tombstone, is valid until the key's next one. For each kept record for which it is valid, in order of
-(time, arrival), the result is computed anew, at the version's place; what differs from what was sent last is sent.
+(time, arrival), the result is recomputed, at the version's place; what differs from what was sent last is sent.
 """
 
 from __future__ import annotations

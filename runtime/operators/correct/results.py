@@ -193,7 +193,7 @@ class Results:
         return sent, revision
 
     def _revised(self, found: Found) -> tuple[pa.Array, ...]:
-        """The columns, computed anew where they depend on a revision that is not the first."""
+        """The columns, recomputed where they depend on a revision that is not the first."""
         later = found.sent & found.there & (found.revision > 0)
         if not self._counts or not later.any():
             return found.columns
