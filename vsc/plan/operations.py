@@ -222,8 +222,8 @@ class Correct(Facts):
 
     Added by the lowering as ``JOIN#correct``, a stream of changes keyed by what `by` computes of the stream's record.
     The join's own node is a `ToTable` that reads this one. A record is kept until the clock is more than `within` ms
-    past its time; a version of the table has the results of the kept records recomputed for which it is valid. `items` see
-    the record, with `REVISION` behind its columns, as input 0.
+    past its time; a version of the table has the results recomputed of the kept records for which it is valid. `items`
+    see the record, with `REVISION` behind its columns, as input 0.
     """
 
     reads = ("stream", "table")

@@ -1,8 +1,8 @@
 """`correct`: a stream-table join whose results are corrected by versions of the table that come late.
 
 A record is joined at once, and kept until the clock is more than `within` past its time. A version is valid until the
-next one of its key. Each kept record for which it is valid is joined again, the earliest first; if the result is another
-one than was sent last, it is sent, or a tombstone where there is none any more.
+next one of its key. Each kept record for which it is valid is joined again, the earliest first; if the result is not
+what was sent last, it is sent, or a tombstone where there is none any more.
 """
 
 from __future__ import annotations
