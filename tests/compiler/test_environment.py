@@ -1,4 +1,4 @@
-"""What comes from the environment is not shown, and a secret is no value of an expression."""
+"""What comes from the environment is not shown, and an expression does not take a secret."""
 
 from __future__ import annotations
 
