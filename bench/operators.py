@@ -39,8 +39,14 @@ SIZE = "tumbling (size = 1 minute"
 WINDOW = f"aggregate s group by k window {SIZE}, grace = 10 seconds) select count(*) as c, sum(x) as x"
 
 CORRECT = "table o = left join s with u correct by k, n within 10 seconds select u.y as y"
-LATE = {"correct, none late": 0.0, "correct, 1 % late": 0.01}
+KEPT_IN_ORDER = (
+    "table aggregate, complete", "join of tables, versioned", "join of tables, complete", "foreign-key join, versioned",
+    "foreign-key join, complete",
+)  # fmt: skip
+LATE = {"correct, none late": 0.0, "correct, 1 % late": 0.01, **dict.fromkeys(KEPT_IN_ORDER, 0.0)}
 """The share of rows that come late, by as much as 3 s; 5 % of them for the others."""
+KEPT = "materialize versioned (retention = 1 hour)"
+COMPLETE = "materialize versioned (retention = 1 hour, history = 'complete')"
 
 OPERATORS = {
     PLAIN: "stream o = left join s with u select n, u.y as y;",
@@ -63,6 +69,11 @@ OPERATORS = {
     "table aggregate": "table o = aggregate t group by g select sum(n) as n, count(*) as c;",
     "table aggregate, versioned": "table o = aggregate t group by g select sum(n) as n, count(*) as c;",
     "table aggregate, min and last": "table o = aggregate t group by g select min(x) as n, last(n) as c;",
+    "table aggregate, complete": f"table o = aggregate t group by g select sum(n) as n, count(*) as c {COMPLETE};",
+    "join of tables, versioned": f"table o = join t with u select n, u.y as y {KEPT};",
+    "join of tables, complete": f"table o = join t with u select n, u.y as y {COMPLETE};",
+    "foreign-key join, versioned": f"table o = join t with u on k select n, u.y as y {KEPT};",
+    "foreign-key join, complete": f"table o = join t with u on k select n, u.y as y {COMPLETE};",
     "tumbling": f"table o = {WINDOW};",
     "hopping": f"table o = {WINDOW.replace(SIZE, 'hopping (size = 1 minute, advance = 20 seconds')};",
     "emit final": f"table o = {WINDOW.replace(' select', ' emit final select')};",
@@ -75,6 +86,8 @@ OPERATORS = {
 FLOORS = {
     "correct, none late": 0.2, "correct, 1 % late": 0.2,  # each record is written, and moves to the key of its result
     "session": 0.2, "sliding": 0.2, "collect_list": 0.2, "collect_set": 0.2, "collect_top": 0.2,
+    "table aggregate, complete": 0.1, "join of tables, versioned": 0.15, "join of tables, complete": 0.1,
+    "foreign-key join, versioned": 0.15, "foreign-key join, complete": 0.05,
     "outer join of two streams": 0.2,  # a record that waits is in the state twice, and comes out on its own
 }  # fmt: skip
 EPOCHS = 10
@@ -93,7 +106,7 @@ class Rates:
 
 def topology(name: str, statements: str) -> str:
     """The statements of operator `name`, with the sources that they read."""
-    clause = "materialize versioned (retention = 1 hour)" if name.endswith("versioned") else ""
+    clause = KEPT if name.endswith(("versioned", "complete")) else ""
     lines = SOURCES.replace("MATERIALIZE", clause).strip().splitlines()
     words = set(statements.replace(",", " ").replace("(", " ").replace(";", " ").split())
     used = [line for line in lines if line.split("(")[0].split()[-1] in words]

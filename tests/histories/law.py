@@ -89,7 +89,7 @@ class Case:
         sources = [SOURCE.format(name=name, retention=self.retention) for name in sorted(shape.reads)]
         clause = f"materialize versioned (retention = {self.retention} ms, history = 'complete')"
         sinks = [f"sink {name} to memory ();" for name in shape.complete]
-        return "\n".join([*sources, shape.text.format(complete=clause), *sinks])
+        return "\n".join([*sources, shape.text.format(complete=clause, retention=self.retention), *sinks])
 
 
 def broken(case: Case) -> Iterator[str]:
@@ -185,6 +185,19 @@ SHAPES: dict[str, Shape] = {
             "j": "select t, k, big.n as x, twice.n as y, twice.since as s from big left join twice using (t, k)",
         },
         {"j": ("k", "x, y, s")},
+    ),
+    "kept again": Shape(
+        "table j = outer join a with b select a.n as x, b.n as y {complete};"
+        "table m = materialize j versioned (retention = {retention} ms);"
+        "table f = filter m where x > 0 materialize versioned (retention = {retention} ms);"
+        "table g = aggregate f group by x select count(*) as n, sum(y) as s {complete};",
+        {
+            "j": "select t, coalesce(a.k, b.k) as k, a.n as x, b.n as y from a full join b using (t, k)",
+            "m": "select * from j",
+            "f": "select * from m where x > 0",
+            "g": "select t, x, count(*) as n, sum(y) as s from f group by t, x",
+        },
+        {"j": ("k", "x, y"), "m": ("k", "x, y"), "f": ("k", "x, y"), "g": ("x", "n, s")},
     ),
     "with itself": Shape(
         "table big = filter a where n > 1; table j = left join a with big select a.n as x, big.f as y {complete};",
