@@ -35,7 +35,7 @@ def test_every_topology_compiles_and_all_of_the_language_comes_up() -> None:
                 seen["another event time"] += node.operation.timestamp is not None
     rare = {name: count for name, count in seen.items() if count < 3}
     assert not rare
-    assert len(seen) == 19 + 8 + 2 + 2 + 6, sorted(seen)
+    assert len(seen) == 20 + 8 + 2 + 2 + 6, sorted(seen)
 
 
 def test_the_same_seed_gives_the_same() -> None:
