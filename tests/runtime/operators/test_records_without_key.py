@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.runtime.operators.driving import dropped
 from vsc.compiler import compile_topology
 from vsc.plan.keyless import nullable_keys
 from vsc.testing import TopologyTestDriver
@@ -182,8 +183,8 @@ def test_a_rekey_keeps_it_and_what_needs_the_key_counts_it(partitions: int) -> N
             order(driver, number, number, sku)
         assert [(key["sku"], value["id"]) for key, value, _ in given(driver, "few") if value] == [(None, 2), ("B", 3)]
         assert [key["sku"] for key, _, _ in given(driver, "counted")] == ["A", "B"]
-        dropped = driver.metrics()["dropped_records"]
-    assert {node: reasons["null_join_key"] for node, reasons in dropped.items()} == {
+        found = dropped(driver)
+    assert {node: reasons["null_join_key"] for node, reasons in found.items()} == {
         "newest": 1, "counted": 1, "found": 1
     }  # fmt: skip
 
