@@ -163,7 +163,7 @@ class Run:
                 self._runtime = self._started(partitions, self._runtime.starts)
             if (until := _until(epoch)) is not None:
                 self._collect(self._runtime.quiet(until))
-                epoch = ()
+                epoch = []
             half = len(epoch) // 2  # a source partition comes in several pieces
             pieces = chunks(self._plan, epoch[:half]) + chunks(self._plan, epoch[half:])
             self._collect(self._runtime.process(pieces))
@@ -187,7 +187,7 @@ class Run:
         for epoch, drain in zip(self._case.epochs, self._case.drains, strict=True):
             if (until := _until(epoch)) is not None:
                 oracle.quiet(until)
-                epoch = ()
+                epoch = []
             for row in epoch:
                 oracle.process(row)
             if drain:

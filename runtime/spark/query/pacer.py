@@ -129,8 +129,10 @@ class Pacer:
             return
         time, idle = self._machine() - self._quiet, self._elapsed() - self._quiet / 1000 + _CLOSE
         quiet = [name for name in self._sources if self._ends(name) and self._idle_from(name) <= idle]
+        moved = [name for name in quiet if time > starts.get(name, NOTHING)]
         with contextlib.suppress(Py4JError, OSError, AttributeError):
-            self._record.request_quiet(time, [name for name in quiet if time > starts.get(name, NOTHING)])
+            if moved:
+                self._record.request_quiet(time, moved)
 
     def _ends(self, source: str) -> bool:
         """Whether it is known when a source has been read to its end."""
@@ -141,7 +143,7 @@ class Pacer:
         return self._active.get(source, self._begun)
 
     def _after(self, seconds: float, act: Callable[[], None]) -> None:
-        timer = threading.Timer(max(0.0, seconds), act)
+        timer = threading.Timer(min(max(0.0, seconds), threading.TIMEOUT_MAX), act)
         timer.daemon = True
         self._timers.append(timer)
         timer.start()
