@@ -34,7 +34,7 @@ class InputOracle:
     `RunOptions`."""
 
     def __init__(self, plan: Plan, now: int | None = None) -> None:
-        plan = by_records(plan)
+        recorded = by_records(plan)
         observed = frozenset(node.name for node in plan.nodes if node.part_of is None)
         self.records: dict[str, list[Any]] = defaultdict(list)
         self.metrics = Metrics()
@@ -51,7 +51,7 @@ class InputOracle:
         self._plan, self._routes = plan, [handed_on(stage) for stage in plan.stages]
         self._given = [plan.given(stage) & observed for stage in plan.stages]
         latest = {} if now is None else latest_times(plan, now)
-        self._source = StageZero(plan, RunOptions(on_error="drop", now=now), observed, latest)
+        self._source = StageZero(recorded, RunOptions(on_error="drop", now=now), observed, latest)
         self._stages = [RecordStage(plan, stage.id, "drop", observed, size_of, clock=self) for stage in plan.stages[1:]]
 
     def process(self, row: EpochRow) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.oracle import oracle, shipped
 from tests.oracle.epochs import EpochRow
+from tests.random_topologies.partitions import Case
 from vsc.compiler import compile_topology
 from vsc.runtime.expressions.forms import full
 
@@ -137,3 +138,20 @@ def test_what_meets_itself_twice_keeps_the_order_in_which_it_met() -> None:
     met = ["44/44", "22/44", "22/22", "44/22", "42/22", "42/44", "22/42", "44/42", "42/42"]
     sent = shipped(plan, [epoch], ["each"]).outcome["each"]
     assert [value for _, _, value in sent] == [f"('{n}', '{side}')" for n in met for side in "<>"]
+
+
+def test_an_older_result_of_a_foreign_key_join_is_its_keys_newest_by_the_clock_of_the_input() -> None:
+    text = """
+    table a (k string, s string, at bigint) from memory () key k timestamp at materialize unversioned;
+    table b (k string, g string, at bigint) from memory () key k timestamp at materialize unversioned;
+    table ab = left join b with a on g select a.s materialize versioned (retention = 5 ms, grace = 10 ms);
+    sink ab to memory ();
+    """
+    given = rows(
+        ("b", {"k": "p", "g": "x", "at": 0}),
+        ("a", {"k": "x", "s": "one", "at": 45}),
+        ("a", {"k": "x", "s": "two", "at": 44}),
+    )
+    case = Case(text, [[row] for row in given], [2] * 3, [False] * 3, [False] * 3)
+    assert case.difference() == ""
+    assert case.records()["ab"] == [("('p',)", 0, "(None,)"), ("('p',)", 45, "('one',)"), ("('p',)", 45, "('two',)")]
