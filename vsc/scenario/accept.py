@@ -17,7 +17,7 @@ from vsc.runtime.times import LAST
 from vsc.scenario.document import Document, ScenarioError
 from vsc.scenario.loader import load
 from vsc.scenario.model import Delete, Drain, Expected, Pipe, Quiet, Read, Scenario
-from vsc.scenario.player import Outcome, WrongAnswer, WrongRecords, fields_of, is_met, play
+from vsc.scenario.player import Outcome, WrongAnswer, WrongCount, WrongRecords, fields_of, is_met, play
 from vsc.scenario.values import asked
 from vsc.scenario.written import fields_written, record_written
 from vsc.testing import Record, VersionedRecord
@@ -62,6 +62,7 @@ def _done(scenario: Scenario) -> Any:
             _input(step.action),
             [one.node for one in step.expect],
             [(one.store, one.key, one.as_of) for one in step.stores],
+            [one.path for one in step.metrics],
         )
         for step in scenario.steps
     ]
@@ -88,9 +89,11 @@ class _Edits:
         """The edits, each with its start, its end and the new text."""
         whole: dict[int, list[WrongRecords]] = {}
         for wrong in self._outcome.wrong:
-            assert isinstance(wrong, WrongRecords | WrongAnswer)
+            assert isinstance(wrong, WrongRecords | WrongAnswer | WrongCount)
             step = self._document.mapping(self._steps[wrong.step - 1], "")
-            if isinstance(wrong, WrongAnswer):
+            if isinstance(wrong, WrongCount):
+                yield self._count(step["metrics"][1], wrong)
+            elif isinstance(wrong, WrongAnswer):
                 yield self._answer(step["stores"][1], wrong)
             elif self._document.is_null(step["expect"][1]):
                 whole.setdefault(wrong.step, []).append(wrong)
@@ -123,6 +126,12 @@ class _Edits:
                     yield self._instead(value, node, f"{{{fields_written(_fields(one, seen))}}}")
         else:
             yield self._instead(expect, value, _in_flow(wrong.seen, wrong.expected))
+
+    def _count(self, metrics: yaml.Node, wrong: WrongCount) -> _Edit:
+        parent = node = metrics
+        for name in wrong.expected.path:
+            parent, node = node, self._document.mapping(node, "")[name][1]
+        return self._instead(parent, node, str(wrong.seen))
 
     def _answer(self, stores: yaml.Node, wrong: WrongAnswer) -> _Edit:
         place = (wrong.position.line, wrong.position.column)

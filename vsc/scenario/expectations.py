@@ -6,18 +6,35 @@ Guarantees: it names only nodes, columns and stores of the topology, and values 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
 
 from vsc.compiler.source import Position
 from vsc.plan.nodes import Node, Plan
+from vsc.runtime.metrics import (
+    GRACE_NEEDED,
+    HELD_RECORDS,
+    LATE_VERSIONS,
+    LONGEST_SESSION,
+    RETENTION_NEEDED,
+    Dropped,
+    Group,
+    Missed,
+)
 from vsc.scenario.document import Document
-from vsc.scenario.model import Expectation, Expected, Question
+from vsc.scenario.model import Count, Expectation, Expected, Question
 from vsc.scenario.values import EXPECTED, EXPECTED_KEY, KEY, Partial, read_columns, read_time
 
 __all__ = ["Expectations"]
+
+_REASONS = {
+    Group.DROPPED_RECORDS.value: tuple(reason.value for reason in Dropped),
+    Group.MISSED_LOOKUPS.value: tuple(reason.value for reason in Missed),
+}
+_COUNTS = (*_REASONS, LATE_VERSIONS, GRACE_NEEDED, RETENTION_NEEDED, HELD_RECORDS, LONGEST_SESSION)
+"""What the test driver counts by node: the first two also by reason."""
 
 
 class Expectations:
@@ -49,6 +66,25 @@ class Expectations:
     def answers(self, node: yaml.Node) -> tuple[Question, ...]:
         """What `stores` of a step says."""
         return tuple(self._question(one) for one in self._document.sequence(node, "`stores`"))
+
+    def counts(self, node: yaml.Node) -> tuple[Count, ...]:
+        """What `metrics` of a step says."""
+        return tuple(self._counts(node, "`metrics`", ()))
+
+    def _counts(self, node: yaml.Node, what: str, path: tuple[str, ...]) -> Iterator[Count]:
+        """The numbers of a group, of its nodes, and of their reasons."""
+        document = self._document
+        for name, (key, value) in document.mapping(node, what).items():
+            known = (_COUNTS, tuple(self._nodes), _REASONS.get(path[0], ()) if path else ())[len(path)]
+            if name not in known:
+                raise document.unknown(key, ("number", "node", "reason")[len(path)], name, known)
+            inside = (*path, name)
+            if len(inside) == 1 or (len(inside) == 2 and inside[0] in _REASONS):
+                yield from self._counts(value, f"what is counted of `{name}`", inside)
+            else:
+                yield Count(
+                    Position(*document.place(value)), inside, document.integer(value, f"the number of `{name}`")
+                )
 
     def _record(self, node: yaml.Node, of: Node) -> Expected:
         document, what = self._document, f"a record of `{of.name}`"

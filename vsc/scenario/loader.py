@@ -29,7 +29,7 @@ from vsc.testing.driver import MOST_PARTITIONS
 
 __all__ = ["RefusedTopology", "load", "paths_read"]
 
-_BESIDE = ("timestamp", "expect", "stores")
+_BESIDE = ("timestamp", "expect", "stores", "metrics")
 _VERBS = ("pipe", "delete", "drain", "quiet")
 _FILE = "file"
 """The key of a step's file of rows."""
@@ -200,6 +200,7 @@ class _Steps:
             action,
             self._expectations.records(entries["expect"][1]) if "expect" in entries else (),
             self._expectations.answers(entries["stores"][1]) if "stores" in entries else (),
+            self._expectations.counts(entries["metrics"][1]) if "metrics" in entries else (),
         )
 
     # ------------------------------------------------------------------------------------------------------- input

@@ -11,6 +11,7 @@ from vsc.compiler.source import Position
 from vsc.testing import FileRows
 
 __all__ = [
+    "Count",
     "Delete",
     "Drain",
     "Expectation",
@@ -95,6 +96,15 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """A number that is expected among `TopologyTestDriver.metrics`: its group, its node, and its reason, if any."""
+
+    position: Position
+    path: tuple[str, ...]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """What is done, and what is checked afterwards. `number` counts from 1."""
 
@@ -103,6 +113,7 @@ class Step:
     action: Pipe | Read | Delete | Drain | Quiet
     expect: tuple[Expectation, ...]
     stores: tuple[Question, ...]
+    metrics: tuple[Count, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

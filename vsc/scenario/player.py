@@ -13,11 +13,21 @@ from typing import Any
 
 from vsc.compiler.source import Position
 from vsc.runtime.errors import VscRuntimeError
-from vsc.scenario.model import Delete, Drain, Expectation, Expected, Pipe, Question, Quiet, Read, Scenario, Step
+from vsc.scenario.model import Count, Delete, Drain, Expectation, Expected, Pipe, Question, Quiet, Read, Scenario, Step
 from vsc.scenario.values import is_expected
 from vsc.testing import Record, TopologyTestDriver, VersionedRecord
 
-__all__ = ["Disordered", "Outcome", "Stopped", "WrongAnswer", "WrongRecords", "fields_of", "is_met", "play"]
+__all__ = [
+    "Disordered",
+    "Outcome",
+    "Stopped",
+    "WrongAnswer",
+    "WrongCount",
+    "WrongRecords",
+    "fields_of",
+    "is_met",
+    "play",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +72,23 @@ class WrongAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class WrongCount:
+    """Another number was counted than is expected."""
+
+    position: Position
+    step: int
+    expected: Count
+    seen: int
+
+    missing = False
+
+    @property
+    def subject(self) -> str:
+        """What it is about, in words."""
+        return f"the number of {'.'.join(self.expected.path)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped:
     """A step could not be done, with the reason in words."""
 
@@ -80,6 +107,12 @@ class Disordered:
     told: str
 
 
+Different = WrongRecords | WrongAnswer | WrongCount
+"""What differs from what is expected."""
+Wrong = Different | Stopped | Disordered
+"""What can be wrong."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of a scenario. It has passed if `wrong` is empty. `dropped`: rows of files, with their steps.
@@ -88,17 +121,17 @@ class Outcome:
     """
 
     scenario: Scenario
-    wrong: tuple[WrongRecords | WrongAnswer | Stopped | Disordered, ...]
+    wrong: tuple[Wrong, ...]
     dropped: tuple[tuple[Position, str], ...] = ()
     lost: tuple[str, ...] = ()
 
 
-def play(scenario: Scenario, beyond: Callable[[WrongRecords | WrongAnswer], bool] = lambda wrong: False) -> Outcome:
+def play(scenario: Scenario, beyond: Callable[[Different], bool] = lambda wrong: False) -> Outcome:
     """Plays `scenario` to its end, or to the first step after which something is wrong.
 
     It goes on beyond what is wrong if `beyond` says so of all of it.
     """
-    found: list[WrongRecords | WrongAnswer] = []
+    found: list[Different] = []
     dropped: list[tuple[Position, str]] = []
     step, lost = scenario.steps[0], tuple[str, ...]()
     try:
@@ -165,10 +198,19 @@ def _do(driver: TopologyTestDriver, step: Step) -> tuple[str, ...]:
     return ()
 
 
-def _look(driver: TopologyTestDriver, step: Step) -> tuple[WrongRecords | WrongAnswer, ...]:
+def _look(driver: TopologyTestDriver, step: Step) -> tuple[Different, ...]:
     records = [_records(driver, step, expectation) for expectation in step.expect]
     answers = [_answer(driver, step, question) for question in step.stores]
-    return tuple(found for found in (*records, *answers) if found is not None)
+    counts = [_count(driver, step, expected) for expected in step.metrics]
+    return tuple(found for found in (*records, *answers, *counts) if found is not None)
+
+
+def _count(driver: TopologyTestDriver, step: Step, expected: Count) -> WrongCount | None:
+    seen: Any = driver.metrics()
+    for name in expected.path:
+        seen = seen.get(name, {})
+    number = seen or 0
+    return None if number == expected.number else WrongCount(expected.position, step.number, expected, number)
 
 
 def _records(driver: TopologyTestDriver, step: Step, expectation: Expectation) -> WrongRecords | None:

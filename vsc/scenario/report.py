@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from vsc.compiler.source import Position
 from vsc.scenario.differences import BOLD, GREEN, RED, answer_difference, in_color, painted, record_difference
-from vsc.scenario.player import Disordered, Outcome, Stopped, WrongAnswer, WrongRecords
+from vsc.scenario.player import Disordered, Outcome, Stopped, Wrong, WrongAnswer, WrongCount, WrongRecords
 from vsc.scenario.written import written
 
 __all__ = ["junit", "summary", "text"]
@@ -110,7 +110,7 @@ def _place(path: str, position: Position, color: bool) -> str:
     return in_color(f"{path}:{position.line}:{position.column}:", BOLD, color)
 
 
-def _told(path: str, wrong: WrongRecords | WrongAnswer | Stopped | Disordered, color: bool) -> Iterator[str]:
+def _told(path: str, wrong: Wrong, color: bool) -> Iterator[str]:
     where = _place(path, wrong.position, color)
     match wrong:
         case Stopped(_, step, reason):
@@ -120,6 +120,9 @@ def _told(path: str, wrong: WrongRecords | WrongAnswer | Stopped | Disordered, c
         case Disordered(_, _, run, told):
             yield f"{where} results depend on the order of arrival, as run {run} shows"
             yield from (f"  {line}" for line in told.splitlines())
+        case WrongCount(_, step, expected, number):
+            told = ".".join(expected.path)
+            yield f"{where} after step {step} `{told}` is {number:,}, not {expected.number:,}"
         case WrongRecords(_, step, node, None, seen):
             yield f"{where} after step {step} nothing is expected of `{node}` yet; {_ACCEPT}"
             yield from painted(record_difference((), seen), color)
