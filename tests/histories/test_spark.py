@@ -45,7 +45,8 @@ def test_spark_sends_what_the_driver_sends(spark: Any, tmp_path: Path, seed: int
     rows = [row for epoch in case.epochs for row in epoch]
     size = -(-len(rows) // EPOCHS)
     variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
-    local, checkpoint, expected = tmp_path / "local", tmp_path / "ck", {name: [] for name in SHAPES[shape].complete}
+    local, checkpoint = tmp_path / "local", tmp_path / "ck"
+    expected: dict[str, list[Any]] = {name: [] for name in SHAPES[shape].complete}
     for name in SHAPES[shape].reads:
         (tmp_path / "in" / name).mkdir(parents=True)
     with TopologyTestDriver(text, variables={"in": "-", "out": "-"}, on_error="drop") as driver:
