@@ -28,7 +28,7 @@ SEAMS = (
     "the examples", "steps without state", "joins of tables, global tables, merge, explode", "a join of streams",
     "a corrected join", "distinct", "a stream in order", "rows that expire", "records without key", "sources in step",
     "quiet sources",
-    "times", "own functions", "expressions beside Spark's", "random topologies",
+    "times", "own functions", "expressions beside Spark's", "random topologies", "complete histories",
     "bad records", "dropped records", "failures", "metrics and lineage", "a terminal", "Python workers",
     "a restart", "a kill", "a damaged checkpoint", "stores", "a checkpoint of an earlier release",
     "an upgrade while records wait", "another number of partitions", "a standalone cluster",
