@@ -82,6 +82,10 @@ class CallSite:
         message = f"{what} of `{self.name}` must be a string literal"
         raise refuse("VSC225", self.args[i].span, message, f"write `{FUNCTIONS[self.name].signature}`")
 
+    def constant_or_none(self, i: int, what: str) -> str | None:
+        """The text of argument `i` if it is a literal, which must be one of text; None for what is computed."""
+        return self.constant(i, what) if isinstance(self.args[i].expr, Literal) else None
+
     def bad_constant(self, i: int, message: str, help: str) -> Refused:
         """The exception to raise for a constant argument with a wrong value."""
         return refuse("VSC225", self.args[i].span, message, help)

@@ -1,4 +1,7 @@
-"""Types calls of functions that take a regular expression: a constant, which has to mean here what it means in Java."""
+"""Types calls of functions that take a regular expression, which has to mean here what it means in Java.
+
+A literal is looked at here; one that is computed when a record is there, which fails if it is wrong.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,17 @@ from vsc.compiler.expressions.coercion import INTEGERS
 from vsc.compiler.expressions.refusal import Refused, refuse
 from vsc.plan.expressions import Expr, Literal
 from vsc.plan.functions import FUNCTIONS
-from vsc.plan.regex import Regex, java_regex, java_replacement
+from vsc.plan.regex import Regex, java_regex, java_replacement, replaceable, separator
 from vsc.plan.types import BOOLEAN, INT, STRING, ArrayType
 
 __all__ = ["REGEX_RULES"]
 
 
-def _regex(call: CallSite) -> Regex:
-    """The second argument."""
+def _regex(call: CallSite) -> Regex | None:
+    """The second argument; None for one that is computed."""
+    pattern = call.constant_or_none(1, "the regular expression")
     try:
-        return java_regex(call.constant(1, "the regular expression"))
+        return None if pattern is None else java_regex(pattern)
     except ValueError as problem:
         raise _not_taken(call, 1, problem) from None
 
@@ -33,13 +37,12 @@ def _two_texts(call: CallSite) -> tuple[Expr, Expr]:
 
 
 def _split(call: CallSite) -> Expr:
-    regex, pattern = _regex(call), call.constant(1, "the regular expression")
-    if regex.ends or regex.begins:
-        sign = "$" if regex.ends else "^"
-        raise call.bad_constant(1, f"`split` does not take `{sign}` in its regular expression", "split at characters")
-    if regex.empty and pattern:
-        help = r"write `'\|'` for the character" if pattern == "|" else "repeat with `+` instead of `*`, for example"
-        raise call.bad_constant(1, "`split` does not take a regular expression that matches nothing", help)
+    pattern = call.constant_or_none(1, "the regular expression")
+    if pattern is not None:
+        try:
+            separator(pattern)
+        except ValueError as problem:
+            raise _not_taken(call, 1, problem) from None
     limit = call.implied(2, INT) if len(call) == 3 else Literal(-1, INT)
     return call.result((*_two_texts(call), limit), ArrayType(STRING))
 
@@ -57,7 +60,7 @@ def _extract(call: CallSite) -> Expr:
             message = "the group of `regexp_extract` must be an integer literal"
             raise refuse("VSC225", call.args[2].span, message, f"write `{FUNCTIONS[call.name].signature}`")
         group = given.value
-    if not 0 <= group <= regex.groups:
+    if regex is not None and not 0 <= group <= regex.groups:
         message = f"the regular expression has {regex.groups or 'no'} group{'s' * (regex.groups != 1)}"
         help = (
             "write 0 for the whole match" if len(call) == 3 else "write `(...)` around the part, or 0 as third argument"
@@ -67,17 +70,17 @@ def _extract(call: CallSite) -> Expr:
 
 
 def _replace(call: CallSite) -> Expr:
-    regex, replacement = _regex(call), call.constant(2, "the replacement")
-    if regex.ends:
-        help = "write `\\z` for the end of the text"
-        raise call.bad_constant(1, "`regexp_replace` does not take `$` in its regular expression", help)
-    if regex.empty:
-        help = "repeat with `+` instead of `*`, for example"
-        raise call.bad_constant(1, "`regexp_replace` does not take a regular expression that matches nothing", help)
+    pattern = call.constant_or_none(1, "the regular expression")
+    replacement = call.constant_or_none(2, "the replacement")
     try:
-        java_replacement(replacement, regex.groups)
+        regex = None if pattern is None else replaceable(pattern)
     except ValueError as problem:
-        raise _not_taken(call, 2, problem) from None
+        raise _not_taken(call, 1, problem) from None
+    if regex is not None and replacement is not None:
+        try:
+            java_replacement(replacement, regex.groups)
+        except ValueError as problem:
+            raise _not_taken(call, 2, problem) from None
     return call.result((*_two_texts(call), call.implied(2, STRING)), STRING)
 
 

@@ -78,8 +78,11 @@ def _parsed(call: CallSite) -> Expr:
 
 
 def _pattern(call: CallSite, writes: bool = False) -> Expr:
-    """The second argument, a pattern by which times are read, or which `writes` them."""
-    pattern = call.constant(1, "the pattern")
+    """The second argument, a pattern by which times are read, or which `writes` them. One that is computed is looked
+    at when it is there."""
+    pattern = call.constant_or_none(1, "the pattern")
+    if pattern is None:
+        return call.implied(1, STRING)
     try:
         parse_pattern(pattern, writes)
     except ValueError as problem:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import date
+from functools import lru_cache
 from typing import Any
 
 from vsc.plan.functions import PatternPart, parse_pattern
@@ -132,6 +133,7 @@ def parse_timestamp(text: str) -> int | None:
     return _instant(match.group(1, 2, 3), match.group(5, 6, 7, 8), (match["zone"] or "").strip(EDGES))
 
 
+@lru_cache(maxsize=1000)
 def pattern_reader(pattern: str) -> Callable[[str], int | None]:
     """The function that reads a text by `pattern` as microseconds since the epoch, None if it does not fit."""
     parts = parse_pattern(pattern)
@@ -168,6 +170,7 @@ def truncated_in(zone: Zone, unit: str, micros: int) -> int:
     return start - (ahead if zone.ahead(start - ahead) == ahead else zone.ahead_at(start))
 
 
+@lru_cache(maxsize=1000)
 def pattern_writer(pattern: str) -> Callable[[int, int], str]:
     """The function that writes what clocks show by `pattern`, and how far they are ahead of UTC, both in
     microseconds."""

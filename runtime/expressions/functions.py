@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow.compute as pc
@@ -135,9 +135,19 @@ def _days(value: int) -> int:
     fail("ARITHMETIC_OVERFLOW", "int overflow")
 
 
+_Made = TypeVar("_Made")
+
+
+def _by(made: Callable[[str], _Made], call: Call, pattern: str) -> _Made:
+    """The reader or writer of a pattern of times, which may have been computed; a wrong one fails."""
+    try:
+        return made(pattern)
+    except ValueError as problem:
+        fail("INVALID_DATETIME_PATTERN", f"`{call.function}` does not support {problem}")
+
+
 def _try_to_timestamp(call: Call) -> Function:
-    read = calendar.pattern_reader(str(_constant(call.args[1])))
-    return lambda value, written: read(value)
+    return lambda value, pattern: _by(calendar.pattern_reader, call, pattern)(value)
 
 
 def _to_timestamp(call: Call) -> Function:
@@ -153,15 +163,12 @@ def _to_timestamp(call: Call) -> Function:
 
 
 def _from_unixtime(call: Call) -> Function:
-    write = calendar.pattern_writer(str(_constant(call.args[1])))
-    return lambda seconds, written: write(instant(seconds * calendar.SECOND), 0)
+    return lambda seconds, pattern: _by(calendar.pattern_writer, call, pattern)(instant(seconds * calendar.SECOND), 0)
 
 
 def _date_format(call: Call) -> Function:
-    write = calendar.pattern_writer(str(_constant(call.args[1])))
-
-    def formatted(micros: int, written: str, zone: str = "UTC") -> str:
-        ahead = zone_named(zone).ahead(micros)
+    def formatted(micros: int, pattern: str, zone: str = "UTC") -> str:
+        write, ahead = _by(calendar.pattern_writer, call, pattern), zone_named(zone).ahead(micros)
         return write(micros + ahead, ahead)
 
     return formatted

@@ -41,7 +41,11 @@ def never_fails(expr: Expr) -> bool:
             widens = names[0] in _WIDENING and _WIDENING[names[0]] <= _WIDENING.get(names[1], -1)
             return (safe or widens or names[1] == "string") and never_fails(arg)
         case Call(function, args):
-            return not expr.is_own and not CALLS[function].fails and all(map(never_fails, args))
+            if expr.is_own or CALLS[function].fails or not all(map(never_fails, args)):
+                return False
+            # what is written in quotes has been checked, but not what is computed in its place
+            quoted = (arg for arg, name in zip(args, CALLS[function].parameters, strict=False) if name.startswith("'"))
+            return all(isinstance(arg, Literal) for arg in quoted)
 
 
 # ------------------------------------------------------------------------------------------------------- and, or, in

@@ -34,8 +34,8 @@ class Function:
     """A call as users write it, with optional parts in brackets, and what it returns, in one line.
 
     `fails` says for which values it fails; a call without `fails` has a value on every row on which its arguments have
-    one, unless that would be too long a text. `gives` is the result's type if it is always the same; `takes` are the
-    types to which arguments are cast. If either is None, a rule decides.
+    one, unless that would be too long a text, or an argument that is quoted here is computed. `gives` is the result's
+    type if it is always the same; `takes` are the types to which arguments are cast. If either is None, a rule decides.
     """
 
     signature: str

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from vsc.plan.record import record
 
-__all__ = ["Regex", "java_regex", "java_replacement"]
+__all__ = ["Regex", "java_regex", "java_replacement", "replaceable", "separator"]
 
 _MOST_REPEATED = 1000
 """RE2 refuses more repetitions of one part, those of nested repetitions multiplied; here of its characters."""
@@ -38,6 +38,7 @@ _HELPS = {
     "b": "write what may stand there, such as `(?:\\s|\\z)`: a word's end depends on the release of Java",
     "Z": "write `\\z`, the end of the text",
 }
+_MATCHES_NOTHING = "a regular expression that matches nothing", "repeat with `+` instead of `*`, for example"
 
 
 @record
@@ -73,6 +74,27 @@ class Regex:
 def java_regex(pattern: str) -> Regex:
     """The pattern for RE2. Raises ValueError for one that RE2 might understand in another way: what, and what to do."""
     return _Parser(pattern).whole()
+
+
+def replaceable(pattern: str) -> Regex:
+    """As `java_regex`, for what `regexp_replace` takes."""
+    regex = java_regex(pattern)
+    if regex.ends:
+        raise ValueError("`$` in its regular expression", "write `\\z` for the end of the text")
+    if regex.empty:
+        raise ValueError(*_MATCHES_NOTHING)
+    return regex
+
+
+def separator(pattern: str) -> Regex:
+    """As `java_regex`, for what `split` takes: also an empty pattern, for each character."""
+    regex = java_regex(pattern)
+    if regex.ends or regex.begins:
+        raise ValueError(f"`{'$' if regex.ends else '^'}` in its regular expression", "split at characters")
+    if regex.empty and pattern:
+        what, help = _MATCHES_NOTHING
+        raise ValueError(what, r"write `'\|'` for the character" if pattern == "|" else help)
+    return regex
 
 
 def java_replacement(text: str, groups: int) -> str:

@@ -130,7 +130,7 @@ def test_names_in_a_join() -> None:
         ("split(s, 'a$')", ONE, "VSC225", "'a$'", "does not take `$`", None),
         ("split(s, 'a*')", ONE, "VSC225", "'a*'", "that matches nothing", "`+` instead of `*`"),
         ("split(s, '[z-a]')", ONE, "VSC225", "'[z-a]'", "the range `z-a`", "smaller character first"),
-        ("regexp_like(s, s)", ONE, "VSC225", "s", "the regular expression of `regexp_like` must be a string", None),
+        ("regexp_like(s, 1)", ONE, "VSC225", "1", "the regular expression of `regexp_like` must be a string", None),
         ("regexp_like(s, '(a*)+')", ONE, "VSC225", "'(a*)+'", "which repeats what can be empty", "cannot"),
         ("regexp_like(s, '(a')", ONE, "VSC225", "'(a'", "a `(` without its `)`", None),
         ("regexp_like(s, 'a**')", ONE, "VSC225", "'a**'", "`*` after `*`", None),

@@ -275,3 +275,34 @@ def test_json_is_read_in_linear_time(written: str) -> None:
 @pytest.mark.parametrize("written", ["9" * 300_000 + "x", "0x" + "f" * 300_000, "2020-01-01 00:00:00" + "1" * 300_000])
 def test_casts_read_in_linear_time(target: str, written: str) -> None:
     assert both(f"try_cast(s as {target})", s=written) in (None, 18262)
+
+
+@pytest.mark.parametrize(
+    ("written", "pattern", "found"),
+    [
+        ("regexp_like(s, p)", "^a", True),
+        ("regexp_like(s, p)", None, None),
+        (
+            "regexp_like(s, p)",
+            "(",
+            "[INVALID_PARAMETER_VALUE.PATTERN] `regexp_like` does not take a `(` without its `)`",
+        ),
+        ("regexp_extract(s, p, 2)", "(a)(.)", "1"),
+        ("regexp_extract(s, p, 2)", "(a)", "[INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX]"),
+        ("regexp_replace(s, p, '<$0>')", "[0-9]", "a<1>b<2>"),
+        ("regexp_replace(s, '[0-9]', p)", "$1", "[INVALID_PARAMETER_VALUE.PATTERN]"),
+        ("regexp_replace(s, p, '')", "z*", "[INVALID_PARAMETER_VALUE.PATTERN]"),
+        ("split(s, p)", "1", ["a", "b2"]),
+        ("split(s, p)", "", ["a", "1", "b", "2"]),
+        ("split(s, p)", "b|$", "[INVALID_PARAMETER_VALUE.PATTERN]"),
+        ("date_format(timestamp_seconds(0), p)", "yyyy", "1970"),
+        ("date_format(timestamp_seconds(0), p)", "q", "[INVALID_DATETIME_PATTERN]"),
+        ("to_timestamp(s, p)", "'a1b2", "[INVALID_DATETIME_PATTERN]"),
+        ("try_to_timestamp(s, p)", "yyyy", None),
+        ("try_to_timestamp(s, p)", "q", "[INVALID_DATETIME_PATTERN]"),
+        ("from_unixtime(0, p)", "HH", "00"),
+    ],
+)
+def test_a_pattern_of_a_column_is_read_for_each_row(written: str, pattern: str | None, found: Any) -> None:
+    given = both(written, s="a1b2", p=pattern)
+    assert given.startswith(found) if isinstance(found, str) else given == found
