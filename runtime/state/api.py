@@ -63,7 +63,7 @@ class VersionedRecord:
     def __post_init__(self) -> None:
         """Raises TypeError without a value: a tombstone is not a record, as in KIP-889."""
         if self.value is None:
-            raise TypeError("the value of a version is bytes, not None: a tombstone is no record")
+            raise TypeError("the value of a version is bytes, not None: a tombstone is not a record")
 
 
 LOOKUP_MISSES: Final = (None, Miss.NO_RECORD, Miss.TOMBSTONE, Miss.OLDER_THAN_RETENTION, Miss.TOO_OLD)

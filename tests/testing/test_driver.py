@@ -353,7 +353,7 @@ def test_a_store_is_filled_ahead(partitions: int, clock: str) -> None:
         for value, at in (({"v": 1}, 5), ({"v": 2, "at": 10}, 10), (None, 20)):
             driver.store("t").put({"k": "a"}, value, at)
         driver.store("u").put({"k": "a"}, {"v": 7}, 5)
-        assert driver.read("x") == driver.read("t") == []  # nothing is told of it
+        assert driver.read("x") == driver.read("t") == []  # nothing is sent
         for at in (4, 7, 12, 25):
             driver.pipe("s", {"k": "a", "at": at})
         assert [(r.value or {})["v"] for r in driver.read("j")] == [None, 1, 2, None]

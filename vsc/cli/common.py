@@ -76,7 +76,7 @@ def add_allow(parser: argparse.ArgumentParser) -> None:
 
 
 def allowed_codes(args: argparse.Namespace) -> frozenset[str]:
-    """The codes that ``--allow`` gives. Raises `UsageError` for one that is no warning."""
+    """The codes that ``--allow`` gives. Raises `UsageError` for one that is not a warning."""
     found = [code.strip() for given in args.allow for code in given.split(",")]
     if found:
         from vsc.compiler.allowances import cannot_allow

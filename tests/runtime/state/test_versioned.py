@@ -69,7 +69,7 @@ def test_wrong_durations_are_refused_before_a_folder_is_made(arguments: Any, mes
 
 def test_a_record_has_a_value() -> None:
     without: Any = None
-    with pytest.raises(TypeError, match="a tombstone is no record"):
+    with pytest.raises(TypeError, match="a tombstone is not a record"):
         VersionedRecord(without, 1, None)
 
 
