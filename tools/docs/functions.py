@@ -28,15 +28,17 @@ date or timestamp out of range fails where Spark wraps around or takes the last 
 `from_json` a time out of range is null, and so is JSON that is nested more than 200 deep. Half an emoji (`"\\ud83d"`)
 is read as `?`, as in Spark.
 
-A *regex* is a constant, and means what it means in Java. It takes time in proportion to the text, whatever the pattern,
+A *regex* means what it means in Java. It takes time in proportion to the text, whatever the pattern,
 and so does `like`: RE2 matches it. So it has what both have: `[...]`, `(...)`, `(?:...)`, `|`, `*`, `+`, `?`, `{n,m}`,
 the same with `?` behind them, `.`, `^`, `$`, `\\d \\w \\s \\A \\z`, escapes of characters, and `(?i)` in front of the
 whole, for ASCII letters. Refused are references to groups, what looks ahead or behind, a repeated part that can be
-empty, and in `split` and `regexp_replace` also `$` and a pattern that can match nothing.
+empty, and in `split` and `regexp_replace` also `$` and a pattern that can match nothing. One that is not a literal,
+such as a column, is read for each record: what would be refused fails, and so does a group that it does not have.
 
 A *pattern* of times has `yyyy yy M MM MMM MMMM d dd H HH h hh a m mm s ss S X XX XXX x xx xxx Z`, text in single
 quotes, and punctuation. In `date_format` and `from_unixtime` it may also have `E` to `EEEE` (the day of the week), `D`
-to `DDD` (the day of the year) and `Q` to `QQQQ` (the quarter). All of them mean what they mean in Java, in English.
+to `DDD` (the day of the year) and `Q` to `QQQQ` (the quarter). All of them mean what they mean in Java, in English. A
+pattern that is not a literal is read for each record, and fails if it has other letters.
 
 A *zone* is an IANA name (`'Europe/Berlin'`), a distance from UTC (`'+02:00'`) or `'UTC'`, which it is if there is none.
 With a zone, a part of a time is what clocks there show: `hour(at, 'Europe/Berlin')`, and the local day is
