@@ -119,7 +119,8 @@ class FunctionCall:
     """``f(a, b)``, ``count(*)`` (`star`), ``count(distinct e)`` (`distinct`).
 
     `names` has one entry per argument of ``struct(a, b as c)``, None without ``as``. No other call has names.
-    ``collect_top(a, 3 by b desc)`` has three arguments and an `order`; ``last(e) ignore nulls`` is `ignoring_nulls`.
+    ``collect_top(a, 3 by b desc)`` has three arguments and an `order`; ``last(e) ignore nulls`` is `ignoring_nulls`,
+    ``max(e) over 1 day`` has `over`.
     """
 
     name: Name
@@ -130,6 +131,7 @@ class FunctionCall:
     names: tuple[Name | None, ...] = ()
     order: Choice["", "asc", "desc"] = ""
     ignoring_nulls: bool = False
+    over: Duration | None = None
 
 
 @record

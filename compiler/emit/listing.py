@@ -36,6 +36,7 @@ from vsc.plan import (
     TableTableJoin,
     ToStream,
     ToTable,
+    WithinAggregate,
 )
 from vsc.plan.clocks import NodeClock, held_back_by, node_clocks
 from vsc.plan.keyless import nullable_keys
@@ -130,6 +131,11 @@ def _operation(node: Node) -> Iterator[tuple[str, str]]:
             yield from _join(node, inputs)
 
 
+def _calls(join: WithinAggregate) -> Iterator[str]:
+    for call, over in zip(join.calls, join.overs, strict=True):
+        yield call.text if over == join.before or " over " in call.text else f"{call.text} over {duration(over)}"
+
+
 def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
     """The lines of joins, and of the steps that the lowering adds for foreign-key joins and aggregates of tables."""
     match node.operation:
@@ -144,6 +150,13 @@ def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
         case StreamStreamJoin(mode=mode, grace=grace, items=items) as join:
             waits = f", grace {duration(grace)}" if grace else ""
             yield "join" if mode == "inner" else f"{mode} join", f"{inputs[0]} with {inputs[1]} {within(join)}{waits}"
+            yield "select", _items(items)
+        case WithinAggregate(left=left, grace=grace, items=items) as join:
+            waits = f", grace {duration(grace)}" if grace else ""
+            strictly = ", strictly before" if join.strictly_before else ""
+            how = f"{inputs[0]} with all of {inputs[1]} {within(join)}{waits}{strictly}"
+            yield "left join" if left else "join", how
+            yield "aggregate", "; ".join(_calls(join))
             yield "select", _items(items)
         case StreamGlobalJoin(left=left, on=on, items=items) as join:
             by = f"{inputs[0]} with {inputs[1]} on {_items(on)}"

@@ -33,6 +33,7 @@ from vsc.plan import (
     Suppress,
     TableTableJoin,
     ToTable,
+    WithinAggregate,
 )
 from vsc.plan.words import duration, exploded, window, within
 
@@ -106,6 +107,10 @@ def _operation(node: Node, kind: str, parts: Sequence[Node]) -> Iterator[str]:
             yield f"{mode} join ({kind})"
             yield _with(node.inputs[1], ())
             yield within(join)
+        case [WithinAggregate(left=left) as join]:
+            yield f"{'left' if left else 'inner'} join ({kind})"
+            yield _with(node.inputs[1], ())
+            yield f"all {within(join)}"
         case [TableTableJoin(mode=mode)]:
             yield f"{mode} join ({kind})"
             yield _with(node.inputs[1], ())
@@ -158,7 +163,7 @@ def _times(operation: Operation) -> Iterator[str]:
             yield window(found) + (", emit final" if final else "")
         case StreamTableJoin() | StreamGlobalJoin() as join:
             yield from clauses(join)
-        case Distinct(grace=grace) | StreamStreamJoin(grace=grace) if grace:
+        case Distinct(grace=grace) | StreamStreamJoin(grace=grace) | WithinAggregate(grace=grace) if grace:
             yield f"grace {duration(grace)}"
         case _:
             return

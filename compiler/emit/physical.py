@@ -19,6 +19,7 @@ from vsc.plan import (
     StreamTableJoin,
     Suppress,
     Window,
+    WithinAggregate,
 )
 from vsc.plan.clocks import node_clocks
 from vsc.plan.words import duration, window, within
@@ -61,7 +62,7 @@ def _lines(node: Node, kind: str) -> Iterator[str]:
     match node.operation:
         case Aggregate(window=Window() as found, final=final):
             yield window(found) + (", final" if final else "")
-        case StreamStreamJoin(grace=grace) as join:
+        case (StreamStreamJoin(grace=grace) | WithinAggregate(grace=grace)) as join:
             yield within(join) + (f", grace {duration(grace)}" if grace else "")
         case Correct() | StreamTableJoin() | StreamGlobalJoin() as join:
             yield from clauses(join)

@@ -46,15 +46,22 @@ class AggregateCalls:
     Equal calls are collected once. The result of call number n is the column ``#n`` of input 0.
     """
 
-    def __init__(self, source: SourceFile, row: Scope) -> None:
-        self._source = source
+    def __init__(self, source: SourceFile, row: Scope, before: int | None = None) -> None:
+        self._source, self._before = source, before
+        self._over = before or 0
         self._row = replace(row, key=None, aggregate=_nested, grouped=frozenset())
         self._found: list[AggregateCall] = []
+        self._overs: list[int] = []
 
     @property
     def calls(self) -> tuple[AggregateCall, ...]:
         """The calls collected so far, without duplicates."""
         return tuple(self._found)
+
+    @property
+    def overs(self) -> tuple[int, ...]:
+        """How far back each call looks, in ms: what its ``over`` says, or `before`."""
+        return tuple(self._overs)
 
     def take(self, call: syntax.FunctionCall) -> Typed:
         """The column that holds the result of `call`, or the findings about it."""
@@ -63,7 +70,7 @@ class AggregateCalls:
         findings = tuple(finding for one in typed for finding in one.findings)
         if findings:
             return Typed(None, findings)
-        wrong = _wrong_form(call)
+        wrong = _wrong_form(call) or self._wrong_over(call)
         if wrong is not None:
             return Typed(None, (wrong,))
         args = tuple(one.expr for one in typed if one.expr is not None)
@@ -106,11 +113,28 @@ class AggregateCalls:
         time = self._row.event_time or Call("event_time", (), TIMESTAMP)
         return Call("if", (Call("is_null", (value,), BOOLEAN), Literal(None, TIMESTAMP), time), TIMESTAMP)
 
+    def _wrong_over(self, call: syntax.FunctionCall) -> Finding | None:
+        """What is wrong with the ``over`` of a call; else takes it."""
+        self._over = self._before or 0
+        if call.over is None:
+            return None
+        if self._before is None:
+            message = f"`{call.name.text}` takes no `over` here: it is for what came before each record"
+            help = "write it in a `join ... within (before = ...)` of two streams"
+            return Finding("VSC222", call.over.span, message, (), help)
+        if not 0 < call.over.milliseconds <= self._before:
+            message = "`over` is longer than zero, and not longer than the `before` of `within`"
+            return Finding("VSC125", call.over.span, message, (), "make `before` as long as the longest `over`")
+        self._over = call.over.milliseconds
+        return None
+
     def _column(self, call: AggregateCall) -> Expr:
         for number, known in enumerate(self._found):
-            if (known.function, known.args, known.distinct) == (call.function, call.args, call.distinct):
+            same = (known.function, known.args, known.distinct) == (call.function, call.args, call.distinct)
+            if same and self._overs[number] == self._over:
                 return Column(0, f"#{number}", known.type)
         self._found.append(call)
+        self._overs.append(self._over)
         return Column(0, f"#{len(self._found) - 1}", call.type)
 
 

@@ -414,8 +414,8 @@ def _unless(negated: bool, expr: Expr) -> Expr:
 def _check_form(expr: syntax.FunctionCall, form: str, least: int, most: int | None, help: str | None = None) -> None:
     """Raises Refused for a call that does not have the `form` of its function, or not as many arguments."""
     name = expr.name.text
-    if expr.star or expr.distinct or expr.order:
-        word = "*" if expr.star else "distinct" if expr.distinct else "by"
+    if expr.star or expr.distinct or expr.order or expr.over:
+        word = "*" if expr.star else "distinct" if expr.distinct else "by" if expr.order else "over"
         raise refuse("VSC222", expr.span, f"`{name}` does not take `{word}`", f"write {code(form)}")
     if len(expr.args) < least or (most is not None and len(expr.args) > most):
         message = f"`{name}` takes {_count(least, most)}, not {len(expr.args)}"

@@ -294,6 +294,12 @@ class StatementBuilder(ExpressionBuilder):
             self.report(code, value.span, message, "give it a value such as `5 minutes`")
         return syntax.Duration(0, value.span)
 
+    def _on_call_over(self, span: Span, call: syntax.Expression, length: Value) -> syntax.Expression:
+        if isinstance(call, syntax.FunctionCall):
+            return replace(call, over=self._duration(length), span=span)
+        self.report("VSC005", span, "only a call of an aggregate has an `over`", "remove the `over`")
+        return call
+
     def _on_window(
         self, span: Span, kind: syntax.Name, options: tuple[syntax.Option, ...], emit: tuple[Any, Span] | None
     ) -> syntax.Window:

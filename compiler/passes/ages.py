@@ -10,6 +10,7 @@ from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import JoinForm, Kinds, join_form
 from vsc.compiler.passes.options import too_long
 from vsc.compiler.passes.stores import Stores
+from vsc.compiler.passes.within_aggregates import has_calls
 from vsc.compiler.topology import Topology
 
 __all__ = ["check_ages"]
@@ -44,7 +45,8 @@ def _misplaced(join: syntax.Join, form: JoinForm | None) -> Iterator[Finding]:
         ("max_age", None if join.max_age is None else join.max_age.span, False),
         ("drop older_than_retention", join.drop_older, True),
     )
-    for word, span, of_history in written:
+    aggregates = form == "stream-stream" and has_calls(join)
+    for word, span, of_history in written[1:] if aggregates else written:
         if span is not None and form is not None and (of_history or form in _NOT_FOR) and form != "stream-table":
             message = f"a join {_WITH[form]} has no {code(word)}: {_NOT_FOR.get(form, 'that keeps no history')}"
             yield Finding("VSC109", span, message, (), f"remove the {code(word)} clause")

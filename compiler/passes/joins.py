@@ -18,6 +18,7 @@ from vsc.compiler.passes.keys import JoinKey, equal_keys, join_on, new_key, unde
 from vsc.compiler.passes.kinds import JoinForm, join_form
 from vsc.compiler.passes.shapes import Known, Shape, ShapeResult
 from vsc.compiler.passes.stream_joins import equal_keys_of_streams, read_bounds
+from vsc.compiler.passes.within_aggregates import has_calls, within_shape
 from vsc.compiler.source import SourceFile
 from vsc.plan import REVISION, Call, Column, Item, Schema, StreamStreamJoin
 from vsc.plan.expressions import Column as ColumnExpr
@@ -56,6 +57,8 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
         findings.extend(wrong)
     if key is None:
         return None, findings
+    if bounds is not None and has_calls(join):
+        return within_shape(known, join, of_left, right, bounds)
     rekeyed = under_key(left, key.on) if form == "stream-table" and join.on and key.complete else None
     by: tuple[Item, ...] = ()
     if join.correct is not None:

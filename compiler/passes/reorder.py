@@ -16,7 +16,7 @@ from vsc.compiler.passes.versioning import Statuses
 from vsc.compiler.passes.windows import Windows
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
-from vsc.plan import Clock, Reorder, Schema, Suppress
+from vsc.plan import Clock, Reorder, Schema, Suppress, WithinAggregate
 from vsc.plan.words import duration
 
 __all__ = ["check_reorder", "reorder_shape"]
@@ -50,8 +50,25 @@ def check_reorder(
                 f"remove the `reorder`, or use the clock of the input: "
                 f"{code(f'topology {named(topology.name)};')}",
             )  # fmt: skip
+    for join in _waiting_joins(topology, shapes) if clock == "records" else ():
+        assert join.within is not None
+        yield Finding(
+            "VSC407", join.within.span, "records of this join wait: that needs the clock of the input, which is the "
+            "same in all partitions", (),
+            "look back only, without `grace` and `after`, or use that clock: "
+            f"{code(f'topology {named(topology.name)};')}",
+        )  # fmt: skip
     if written and clock == "input":
         yield from _behind(topology, kinds, statuses, holds(topology, order, kinds, shapes, windows, suppressed))
+
+
+def _waiting_joins(topology: Topology, shapes: Shapes) -> Iterator[syntax.Join]:
+    """The joins that aggregate a stream, and wait."""
+    for name, declaration in topology.nodes.items():
+        found = shapes[name].operation if name in shapes else None
+        if isinstance(found, WithinAggregate) and found.waits and isinstance(declaration, syntax.DerivedDecl):
+            assert isinstance(declaration.operation, syntax.Join)
+            yield declaration.operation
 
 
 def _written(topology: Topology) -> Iterator[tuple[syntax.Duration, Span]]:

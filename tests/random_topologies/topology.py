@@ -50,7 +50,7 @@ class _Operations(Growing):
             self.aggregate_stream, self.aggregate_stream, self.aggregate_stream, self.aggregate_table,
             self.suppress, self.suppress,
             *self.sizes.timed * (self.behind,),
-            *self.sizes.paired * (self.join_streams,),
+            *self.sizes.paired * (self.join_streams, self.join_before),
             *self.sizes.ordered * (self.reorder,),
             *self.sizes.corrected * (self.join_corrected,),
         )  # fmt: skip
@@ -320,6 +320,30 @@ class _Operations(Growing):
         self._add(left, "stream", text, key, value)
         if left.name != right.name and rng.random() < 0.3:
             rng.choice((self.aggregate_stream, self.distinct, self.join_table, self.merge, self.to_table))()
+
+    def join_before(self) -> None:
+        """A stream with aggregates of what came before each record, and also after it if records can wait."""
+        rng = self.rng
+        left = self._pick("stream", keyed=True)
+        if left is None:
+            return
+        right = self._any("stream", having=lambda n: n.key_types == left.key_types)
+        ends = ["", "", " strictly before"]
+        if self.sizes.ordered:
+            ends += [" grace 4 ms", " grace 25 ms", " grace 9 ms strictly before"]
+        within, end = rng.choice(("3 ms", "10 ms", "40 ms")), rng.choice(ends)
+        within = f"(before = {within})"
+        if self.sizes.ordered and "strictly" not in end and rng.random() < 0.4:
+            within = rng.choice(("(before = 2 ms, after = 9 ms)", "10 ms", "(after = 7 ms)"))
+        calls, value = self._calls(scope_of(right, "r"), left.key)
+        if within == "(before = 10 ms)":
+            calls = calls.replace("count(*) as", "count(*) over 4 ms as")
+        column = rng.choice(left.columns)
+        text = f"{rng.choice(('', 'left '))}join {left.name} as l with {right.name} as r within {within}{end}"
+        self.read.add(right.name)
+        items = f"{calls}, {copied(f'l.{column[0]}', ())} as own" if column not in left.key else calls
+        own = () if column in left.key else (("own", column[1]),)
+        self._add(left, "stream", f"{text} select {items}", left.key, (*value, *own))
 
     def join_global(self) -> None:
         """A stream with a global table."""

@@ -22,6 +22,7 @@ from vsc.plan import (
     Source,
     StreamStreamJoin,
     StreamTableJoin,
+    WithinAggregate,
 )
 from vsc.plan.order import ordered
 from vsc.plan.words import article, duration
@@ -129,6 +130,8 @@ def _is_alike(was: _Store, now: _Store) -> bool:
         return kept[0] == kept[1] and alike(before.window, after.window) and before.final == after.final
     if isinstance(before, StreamStreamJoin) and isinstance(after, StreamStreamJoin):
         return before.before + before.after == after.before + after.after
+    if isinstance(before, WithinAggregate) and isinstance(after, WithinAggregate):
+        return before.before + before.after == after.before + after.after and before.waits == after.waits
     return getattr(before, "until", None) == getattr(after, "until", None)
 
 

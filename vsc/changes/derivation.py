@@ -176,6 +176,19 @@ class _Derivations(Walk[Derivation]):
         own = Derivation(rows, self._terms.of("time", rows), key, {})
         return self._computed(node, own, rows, operation.items, sides)
 
+    def _within_aggregate(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
+        left, right = inputs
+        bounds = operation.left, operation.before, operation.after, operation.strictly_before
+        rows = self._terms.of("within", *bounds, left.rows, left.key, right.rows, right.key)
+        calls = [self._terms.call(call, right.scope) for call in operation.calls]
+        results = {
+            f"#{number}": self._terms.of("result", rows, over, call)
+            for number, (call, over) in enumerate(zip(calls, operation.overs, strict=True))
+        }
+        of_calls = Derivation(rows, self._terms.of("time", rows), (), results)
+        own = Derivation(rows, left.time, left.key, {})
+        return self._computed(node, own, rows, operation.items, (left, of_calls))
+
     def _stream_global_join(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         left, right = inputs
         on = tuple(self._item(item, left.scope) for item in operation.on)

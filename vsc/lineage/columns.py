@@ -167,6 +167,17 @@ class _Nodes(Walk[_Records]):
     def _stream_stream_join(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         return self._joined(node, operation, inputs, by_time=True)
 
+    def _within_aggregate(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
+        left, right = inputs
+        met = because(
+            merged(*self._key(node, left), *right.key(self._nodes[node.inputs[1]]), left.time, right.time), "JOIN"
+        )
+        results = {f"#{n}": merged(_call(call, right.scope), met) for n, call in enumerate(operation.calls)}
+        scopes = [left.scope, Scope(results, right.time)]
+        items = {item.name: of_expression(item.expr, scopes) for item in operation.items}
+        rows = left.rows if operation.left else merged(left.rows, right.rows, met)
+        return _Records(_named(node, self._key(node, left), items), left.time, rows)
+
     def _stream_global_join(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         left, _ = inputs
         on = [_item(item, left.scope) for item in operation.on]

@@ -94,6 +94,10 @@ class Facts:
         """No."""
         return False
 
+    def turn_of(self, port: int) -> int:
+        """When a record that reaches several inputs of the node reaches this one; the least comes first."""
+        return port
+
     @property
     def branches(self) -> bool:
         """No."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from vsc.plan import Explode, ExplodeChanges, StreamStreamJoin, Window
+from vsc.plan import Explode, ExplodeChanges, StreamStreamJoin, Window, WithinAggregate
 
 __all__ = [
     "MONDAY", "WEEK", "article", "bytes_text", "counted", "cut", "duration", "exploded", "rounded_duration",
@@ -99,7 +99,7 @@ def exploded(operation: Explode | ExplodeChanges) -> str:
     return name if operation.position is None else f"({operation.position}, {name})"
 
 
-def within(join: StreamStreamJoin) -> str:
+def within(join: StreamStreamJoin | WithinAggregate) -> str:
     """How far apart records meet, as the language writes it: ``within (before = 1 minute, after = 1 hour)``."""
     if join.before == join.after:
         return f"within {duration(join.before)}"

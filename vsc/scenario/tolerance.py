@@ -19,6 +19,7 @@ from vsc.plan.operations import (
     StreamGlobalJoin,
     StreamStreamJoin,
     StreamTableJoin,
+    WithinAggregate,
 )
 
 __all__ = ["tolerances"]
@@ -53,7 +54,7 @@ def _limits(node: Node, above: Mapping[str, frozenset[str]]) -> Iterator[tuple[_
     match operation:
         case Aggregate(window=window) if window is not None:
             yield every, window.grace
-        case StreamStreamJoin(grace=grace) | Distinct(grace=grace):
+        case StreamStreamJoin(grace=grace) | WithinAggregate(grace=grace) | Distinct(grace=grace):
             yield every, grace
         case Reorder(within=grace):
             yield every, grace

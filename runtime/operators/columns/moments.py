@@ -182,7 +182,10 @@ class Routes:
 
     def _visit(self, name: str, route: int, opened: frozenset[str]) -> None:
         readers = layout.readers(self._plan, self._stage, name)
-        steps = [((self._places[reader.name], port), (reader.name, port)) for reader, port in readers]
+        steps = [
+            ((self._places[reader.name], reader.operation.turn_of(port)), (reader.name, port))
+            for reader, port in readers
+        ]
         if name in self._handed_out:
             steps.append(((layout.outside(self._plan, self._stage, name), _OUT), (name, _OUT)))
         # In the plan's order, each reader completely before the next one: that is the order of the numbers. Where a

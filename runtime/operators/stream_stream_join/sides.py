@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Column, Schema, StreamStreamJoin
+from vsc.plan.nodes import Column, Schema, StreamStreamJoin, WithinAggregate
 from vsc.runtime.operators.columns.flow import Flow, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.stream_stream_join.pairs import Rows
@@ -21,7 +21,7 @@ from vsc.runtime.values import arrow_type
 __all__ = ["Held", "Layout", "Side", "bucket_width", "kept_columns", "load", "placed"]
 
 
-def bucket_width(operation: StreamStreamJoin) -> int:
+def bucket_width(operation: StreamStreamJoin | WithinAggregate) -> int:
     """As long as partners may be apart, so that they are in two buckets at most."""
     return operation.before + operation.after + 1
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vsc.plan.nodes import Aggregate, Distinct, Node, StreamStreamJoin, Window
+from vsc.plan.nodes import Aggregate, Distinct, Node, StreamStreamJoin, Window, WithinAggregate
 from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.view import Entry, StoreView, clock
 
@@ -61,7 +61,7 @@ def limited(view: StoreView, node: Node, now: int, horizon: int) -> StoreView:
     """The view, without rows that a partition may still have and another may not."""
     operation = node.operation
     windowed = isinstance(operation, Aggregate) and operation.window is not None
-    if windowed or isinstance(operation, Distinct | StreamStreamJoin):
+    if windowed or isinstance(operation, Distinct | StreamStreamJoin | WithinAggregate):
         return _Limited(view, now, horizon, operation)
     return view
 

@@ -72,7 +72,8 @@ class StageGraph:
         for consumer in self._stage.nodes:
             for position, read in enumerate(self._nodes[consumer].taken):
                 if read == name:
-                    targets.append(((self._place[consumer], position), ports(self._built[consumer], position)))
+                    turn = self._nodes[consumer].operation.turn_of(position)
+                    targets.append(((self._place[consumer], turn), ports(self._built[consumer], position)))
         collector = self.collectors.get(name)
         if collector is not None:
             take = collector.stream if self._nodes[name].kind == "stream" else collector.table

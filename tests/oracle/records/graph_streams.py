@@ -23,6 +23,7 @@ from tests.oracle.records import (
     stream_table_join,
     subscribe,
     to_stream,
+    within_aggregate,
 )
 from tests.oracle.records.building import Built, Parts
 from tests.oracle.records.consumer import RecordConsumer
@@ -48,6 +49,7 @@ from vsc.plan.nodes import (
     StreamTableJoin,
     Subscribe,
     ToStream,
+    WithinAggregate,
     with_revision,
 )
 from vsc.plan.operations import Distinct
@@ -81,6 +83,8 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             return _correct(parts, node, join, forward)
         case StreamStreamJoin() as join:
             return _stream_stream_join(parts, node, join, forward)
+        case WithinAggregate() as join:
+            return _within_aggregate(parts, node, join, forward)
         case StreamGlobalJoin() as join:
             return _stream_global_join(parts, node, join, forward)
         case Merge():
@@ -167,6 +171,15 @@ def _stream_stream_join(parts: Parts, node: Node, operation: StreamStreamJoin, f
     if operation.waits:
         parts.waiting[node.name] = join
     return join.left, join.right
+
+
+def _within_aggregate(parts: Parts, node: Node, operation: WithinAggregate, forward: RecordConsumer) -> Built:
+    schemas = [parts.nodes[name].schema for name in node.inputs]
+    within = within_aggregate.Within(node, operation, schemas, parts.context, forward)
+    parts.beside[node.name] = within.content
+    if operation.waits:
+        parts.waiting[node.name] = within
+    return within.left, within.right
 
 
 def _stream_global_join(

@@ -90,10 +90,11 @@ class Calls:
 
     def result(self, group: Group, key: Row) -> Row:
         """The value columns of the group's result; `key`: its key columns. Raises NodeFailure if an item fails."""
-        values = [self._value(n, group) for n in range(len(self._calls))]
+        values = [self.value(n, group) for n in range(len(self._calls))]
         return self._items((*key, *values), None, group.time, None)
 
-    def _value(self, n: int, group: Group) -> Any:
+    def value(self, n: int, group: Group) -> Any:
+        """The value of a call for a group. Raises NodeFailure if it has none."""
         call = self._calls[n]
         try:
             if call.function in ("sum", "avg"):

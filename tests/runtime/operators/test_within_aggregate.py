@@ -1,0 +1,109 @@
+"""What came before each record: the calls of a join of two streams over the right records of each left one.
+
+Beside a loop over all records that shares nothing with the operator: in order and out of it, cut, restarted, on several
+partitions. `tests.random_topologies` has such joins, too.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from vsc.testing import TopologyTestDriver
+
+STREAMS = """
+stream a (id int, k string, n int, at bigint) from memory () key k timestamp at;
+stream b (id int, k string, n int, at bigint) from memory () key k timestamp at;
+"""
+
+
+def given(driver: TopologyTestDriver) -> list[tuple[Any, ...]]:
+    return [(*(record.value or {}).values(), record.timestamp) for record in driver.read("o")]
+
+
+def pay(driver: TopologyTestDriver, id: str, amount: int, at: int) -> list[tuple[Any, ...]]:
+    driver.pipe("p", {"id": id, "k": "x", "amount": amount, "at": at})
+    return given(driver)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_stream_with_itself_strictly_before(restarted: bool) -> None:
+    text = """
+    stream p (id string, k string, amount int, at bigint) from memory () key k timestamp at;
+    stream o = left join p as l with p as r within (before = 10 ms) grace 5 ms strictly before
+      select l.id, count(r.id) as n, sum(r.amount) as total;
+    """
+    with TopologyTestDriver(text, partitions=3) as driver:
+        steps: list[tuple[tuple[str, int, int], list[tuple[Any, ...]]]] = [
+            (("p1", 10, 10), []),
+            (("p2", 20, 18), [("p1", 0, None, 10)]),
+            (("p3", 5, 14), []),
+            (("p4", 1, 23), [("p3", 1, 10, 14)]),
+            (("p5", 7, 13), [("p5", 1, 10, 13)]),
+        ]
+        for row, expected in steps:
+            assert pay(driver, *row) == expected
+            if restarted:
+                driver.restart()
+        driver.drain()
+        assert given(driver) == [("p2", 3, 22, 18), ("p4", 3, 32, 23)]
+        assert driver.metrics()["missed_lookups"] == {"o": {"late": 1, "no_record": 1, "older_than_retention": 1}}
+        assert driver.metrics()["grace_needed"] == {"o": 10}
+
+
+def test_without_grace_a_result_goes_out_at_its_record_over_what_has_come() -> None:
+    text = STREAMS + (
+        "stream o = left join a as l with b as r within (before = 10 ms) "
+        "select l.id, count(*) as n, sum(r.n) over 4 ms as few, collect_list(r.n) as c;"
+    )
+    with TopologyTestDriver(text) as driver:
+        for name, id, n, at in [("b", 1, 5, 10), ("a", 2, 0, 16), ("b", 3, 7, 14), ("a", 4, 0, 16), ("b", 5, 1, 17)]:
+            driver.pipe(name, {"id": id, "k": "x", "n": n, "at": at})
+        driver.pipe("a", {"id": 6, "k": "y", "n": 0, "at": 18})
+        assert given(driver) == [(2, 1, None, [5], 16), (4, 2, 7, [5, 7], 16), (6, 0, None, [], 18)]
+
+
+Row = tuple[str, int, str, int | None, int]
+
+
+def random_rows(rng: random.Random) -> list[Row]:
+    times = sorted(rng.randrange(200) for _ in range(60))
+    rows = [(rng.choice("ab"), i, rng.choice("xyz"), rng.choice((None, 1, 2, 3)), at) for i, at in enumerate(times)]
+    return sorted(rows, key=lambda row: row[4] + rng.choice((0, 0, 0, 4, 9)))
+
+
+def by_loop(rows: list[Row], before: int, after: int) -> set[tuple[Any, ...]]:
+    """What all input gives: no row is later than the grace."""
+    found = set()
+    for stream, id, key, _, at in rows:
+        if stream == "a":
+            own = [row for row in rows if row[0] == "b" and row[2] == key and at - before <= row[4] <= at + after]
+            values = [row[3] for row in own if row[3] is not None]
+            few = [row[3] for row in own if row[3] is not None and row[4] >= at - 5]
+            found.add((id, len(own), sum(values) if values else None, max(few, default=None), at))
+    return found
+
+
+@pytest.mark.quick(3)
+@pytest.mark.parametrize("seed", range(12))
+def test_what_all_input_gives(seed: int) -> None:
+    rng = random.Random(seed)
+    before, after, partitions = rng.choice((5, 20, 60)), rng.choice((0, 0, 7)), rng.choice((1, 3))
+    text = STREAMS + (
+        f"stream o = left join a as l with b as r within (before = {before} ms, after = {after} ms) grace 10 ms "
+        "select l.id, count(*) as n, sum(r.n) as total, max(r.n) over 5 ms as top;"
+    )
+    rows = random_rows(rng)
+    found: list[tuple[Any, ...]] = []
+    with TopologyTestDriver(text, partitions=partitions) as driver:
+        for stream, id, key, n, at in rows:
+            driver.pipe(stream, {"id": id, "k": key, "n": n, "at": at})
+            found += given(driver)
+            if rng.random() < 0.1:
+                driver.restart()
+        driver.drain()
+        found += given(driver)
+    assert len(found) == len(set(found))
+    assert set(found) == by_loop(rows, before, after)
