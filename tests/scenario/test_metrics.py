@@ -30,7 +30,7 @@ def told(tmp_path: Path, metrics: str) -> list[tuple[tuple[str, ...], int]]:
     (tmp_path / "t.vdsl").write_text(TOPOLOGY, encoding="utf-8")
     file = load(str(tmp_path / "a.scenario.yaml"), SCENARIO.format(metrics=metrics), {})
     (scenario,) = file.scenarios
-    return [(one.expected.path, one.seen) for one in play(scenario).wrong]  # type: ignore[misc, union-attr]
+    return [(one.expected.path, one.seen) for one in play(scenario).wrong]  # type: ignore[union-attr, misc]
 
 
 def test_only_what_is_named_is_compared_and_what_was_not_counted_is_0(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ class _Nodes(Walk[_Records]):
     def _within_aggregate(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         left, right = inputs
         met = because(
-            merged(*self._key(node, left), *right.key(self._nodes[node.inputs[1]]), left.time, right.time), "JOIN"
+            merged(*self._key(node, left), *right.key(self.nodes[node.inputs[1]]), left.time, right.time), "JOIN"
         )
         results = {f"#{n}": merged(_call(call, right.scope), met) for n, call in enumerate(operation.calls)}
         scopes = [left.scope, Scope(results, right.time)]
