@@ -361,6 +361,7 @@ def parse_pattern(pattern: str, writes: bool = False) -> tuple[PatternPart, ...]
         else:
             if len(piece[0]) not in widths.get(letter, ()):
                 only = " where times are read" if len(piece[0]) in _WRITTEN.get(letter, ()) else ""
+                only = ", a zone's name, which depends on the release of Java" if letter == "z" else only
                 raise ValueError(f"pattern letters {piece[0]!r}{only}")
             if letter in seen:
                 raise ValueError(f"pattern letter {letter!r} twice")

@@ -130,6 +130,7 @@ def test_names_in_a_join() -> None:
         ("split(s, 'a$')", ONE, "VSC225", "'a$'", "does not take `$`", None),
         ("split(s, 'a*')", ONE, "VSC225", "'a*'", "that matches nothing", "`+` instead of `*`"),
         ("split(s, '[z-a]')", ONE, "VSC225", "'[z-a]'", "the range `z-a`", "smaller character first"),
+        ("date_format(at, 'H z')", ONE, "VSC225", "'H z'", "pattern letters 'z', a zone's name, which", "X XX XXX"),
         ("regexp_like(s, 1)", ONE, "VSC225", "1", "the regular expression of `regexp_like` must be a string", None),
         ("regexp_like(s, '(a*)+')", ONE, "VSC225", "'(a*)+'", "which repeats what can be empty", "cannot"),
         ("regexp_like(s, '(a')", ONE, "VSC225", "'(a'", "a `(` without its `)`", None),
