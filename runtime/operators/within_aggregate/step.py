@@ -287,7 +287,7 @@ class Aggregating(Step):
 
     def waiting(self) -> list[tuple[int, bytes]]:
         """Never asked for: see `Step`."""
-        raise AssertionError("what waits goes by the clock of the input, which releases it at its end")
+        raise AssertionError("what is held goes by the clock of the input, which releases it at its end")
 
     def release(self, waiting: list[tuple[int, bytes]], at: Moments) -> Flow:
         """Never asked for: see `Step`."""
