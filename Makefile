@@ -57,13 +57,24 @@ help:
 
 setup: $(READY)
 
+# An environment $(1) with pyspark $(2): a line for each step, as they take minutes in all.
+define set_up
+	@test -n '$(PYTHON)' || { echo 'vsc needs Python 3.11 or newer with its venv module: none was found' >&2; exit 1; }
+	@echo 'Set-up 1 of 5: an environment in $(1) (set-up takes some minutes and 2 GB, once)'
+	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	@echo 'Set-up 2 of 5: the packages, such as PyArrow, pandas and RocksDB'
+	@$(1)/bin/python -m pip install --quiet $(HASHED) --require-hashes -r hashes/dependencies.txt
+	@echo 'Set-up 3 of 5: Spark $(2)'
+	@$(1)/bin/python -m pip install --quiet $(HASHED) --require-hashes -r hashes/pyspark-$(2).txt
+	@echo 'Set-up 4 of 5: vsc'
+	@PIP_CONSTRAINT=constraints.txt $(1)/bin/python -m pip install --quiet -e '.[spark,dev]' pyspark==$(2)
+	@echo 'Set-up 5 of 5: compiled Python, so that commands start fast'
+endef
+
 # `.ready-VERSION` says that an environment holds what the inputs ask for; a target that finds it current installs nothing.
 $(READY): $(INPUTS)
-	@test -n '$(PYTHON)' || { echo 'vsc needs Python 3.11 or newer with its venv module: none was found' >&2; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet $(HASHED) --require-hashes -r hashes/dependencies.txt -r hashes/pyspark-$(PYSPARK).txt
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet -e '.[spark,dev]' pyspark==$(PYSPARK)
-	$(BIN)/python -m compileall -q vsc compiler grammar runtime  # as pip does for what it copies: `vsc check` starts at once
+	$(call set_up,$(VENV),$(PYSPARK))
+	@$(BIN)/python -m compileall -q vsc compiler grammar runtime  # as pip does for what it copies: `vsc check` starts at once
 	@rm -f $(VENV)/.ready-* && touch $@
 
 # The classes that a small query loads: each JVM of the tests starts with 4 CPU seconds fewer. And the bytecode of pyspark.
@@ -72,11 +83,8 @@ $(CLASSES): $(READY) tools/class_archive.py tools/compiled_zips.py
 	@$(BIN)/python -m tools.class_archive >$(VENV)/spark-classes.log 2>&1 || { cat $(VENV)/spark-classes.log >&2; exit 1; }
 
 $(READY_NEWEST): $(INPUTS)
-	@test -n '$(PYTHON)' || { echo 'vsc needs Python 3.11 or newer with its venv module: none was found' >&2; exit 1; }
-	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet $(HASHED) --require-hashes -r hashes/dependencies.txt -r hashes/pyspark-$(PYSPARK_NEWEST).txt
-	PIP_CONSTRAINT=constraints.txt $(NEWEST)/bin/python -m pip install --quiet -e '.[spark,dev]' pyspark==$(PYSPARK_NEWEST)
-	$(NEWEST)/bin/python -m tools.compiled_zips
+	$(call set_up,$(NEWEST),$(PYSPARK_NEWEST))
+	@$(NEWEST)/bin/python -m tools.compiled_zips
 	@rm -f $(NEWEST)/.ready-* && touch $@
 
 demo: $(READY)
