@@ -1,18 +1,22 @@
 # Everything here sets itself up: Python 3.11 or newer, Java 17 and make are all a machine needs.
 
-# The newest Spark for which all connectors exist, and the newest that vsc supports (tests that need no connector, bench).
+# The newest Spark for which all connectors exist, the newest that vsc supports (tests that need no connector, bench), and
+# the oldest.
 PYSPARK := 4.1.4
 PYSPARK_NEWEST := 4.3.0
+PYSPARK_OLDEST := 4.0.2
 
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 NEWEST := .venv-newest
+OLDEST := .venv-oldest
 MUTANTS := .venv-mutants
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(PYSPARK)
 CLASSES := $(VENV)/spark-classes.jsa
 READY_NEWEST := $(NEWEST)/.ready-$(PYSPARK_NEWEST)
+READY_OLDEST := $(OLDEST)/.ready-$(PYSPARK_OLDEST)
 READY_MUTANTS := $(MUTANTS)/.ready
 INPUTS := pyproject.toml constraints.txt Makefile $(wildcard hashes/*.txt)
 # pip takes hashes in files of requirements alone, and refuses an editable install then: vsc comes after them.
@@ -35,7 +39,7 @@ SHARE ?=
 IN_SHARE = $(if $(SHARE),--share $(SHARE))
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo live cluster check lint types architecture unit test rest full thorough thorough-long spark newest \
+.PHONY: help docs demo live cluster check lint types architecture unit test rest full thorough thorough-long spark newest oldest \
 	soak coverage coverage-driver mutants bench fmt setup clean
 
 help:
@@ -46,6 +50,7 @@ help:
 	@echo 'make test    does it work on this machine? make check, and each seam once on Spark: 12 minutes with set-up'
 	@echo 'make full    every test: make test, then make rest, which is one share of eight with SHARE=3/8'
 	@echo 'make newest  the tests of what differs between releases of Spark, on pyspark $(PYSPARK_NEWEST)'
+	@echo 'make oldest  the same on pyspark $(PYSPARK_OLDEST)'
 	@echo 'make thorough-long  more kills, random topologies and files than the tests try otherwise'
 	@echo 'make soak    1,000 random topologies, 10,000 calls of each function; then kill -9 at random points, 50 times; options in SOAK, such as SOAK="--kills 5"'
 	@echo 'make coverage  the lines and branches that tests reach, Spark workers too; without Spark: coverage-driver'
@@ -82,10 +87,12 @@ $(CLASSES): $(READY) tools/class_archive.py tools/compiled_zips.py
 	@$(BIN)/python -m tools.compiled_zips
 	@$(BIN)/python -m tools.class_archive >$(VENV)/spark-classes.log 2>&1 || { cat $(VENV)/spark-classes.log >&2; exit 1; }
 
-$(READY_NEWEST): $(INPUTS)
-	$(call set_up,$(NEWEST),$(PYSPARK_NEWEST))
-	@$(NEWEST)/bin/python -m tools.compiled_zips
-	@rm -f $(NEWEST)/.ready-* && touch $@
+$(READY_NEWEST): PYSPARK_THERE := $(PYSPARK_NEWEST)
+$(READY_OLDEST): PYSPARK_THERE := $(PYSPARK_OLDEST)
+$(READY_NEWEST) $(READY_OLDEST): $(INPUTS)
+	$(call set_up,$(@D),$(PYSPARK_THERE))
+	@$(@D)/bin/python -m tools.compiled_zips
+	@rm -f $(@D)/.ready-* && touch $@
 
 demo: $(READY)
 	$(BIN)/python -m examples.flights.demo
@@ -135,6 +142,9 @@ full: test
 newest: $(READY_NEWEST)
 	$(NEWEST)/bin/python $(ON_SPARK) -m release $(IN_SHARE)
 
+oldest: $(READY_OLDEST)
+	$(OLDEST)/bin/python $(ON_SPARK) -m release $(IN_SHARE)
+
 soak: $(READY)
 	$(BIN)/python -m tests.random_topologies 0:1000 partitions
 	$(BIN)/python -m soak.functions
@@ -178,6 +188,6 @@ fmt: $(READY)
 	$(BIN)/python -m tools.docs.blocks
 
 clean:
-	rm -rf $(VENV) $(NEWEST) $(MUTANTS) build dist out *.egg-info spark-warehouse metastore_db derby.log \
+	rm -rf $(VENV) $(NEWEST) $(OLDEST) $(MUTANTS) build dist out *.egg-info spark-warehouse metastore_db derby.log \
 		.pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -27,7 +27,7 @@ def pinned() -> list[str]:
 def sparks() -> list[str]:
     """The versions of pyspark in the Makefile."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
-    return re.findall(r"^PYSPARK(?:_NEWEST)? := (\S+)$", text, re.MULTILINE)
+    return re.findall(r"^PYSPARK(?:_NEWEST|_OLDEST)? := (\S+)$", text, re.MULTILINE)
 
 
 def main() -> None:

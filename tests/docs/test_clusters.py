@@ -75,8 +75,7 @@ def test_spark_has_these_settings() -> None:
 
 def test_the_clients_of_object_stores_are_those_that_vsc_advises() -> None:
     page = (ROOT / "docs/clusters/object-stores.md").read_text(encoding="utf-8")
-    assert [f"| 4.1 | `{cloud_package('4.1')}` |" in page, f"| 4.2, 4.3 | `{cloud_package('4.3')}` |" in page] == [
-        True
-    ] * 2
+    for named, spark in (("4.0", "4.0"), ("4.1", "4.1"), ("4.2, 4.3", "4.3")):
+        assert f"| {named} | `{cloud_package(spark)}` |" in page
     assert cloud_package("4.2") == cloud_package("4.3")
     assert f"--packages={cloud_package('4.1')}" in DRIVER["containers"][0]["args"]

@@ -24,7 +24,7 @@ __all__ = ["LEAST_FREE_BYTES", "NOT_INSTALLED", "java_problem", "machine_checks"
 
 _JAVA = (17, 21)
 _PACKAGES = (
-    ("pyspark", "pyspark", (4, 1), (4, 4)),
+    ("pyspark", "pyspark", (4, 0), (4, 4)),
     ("pandas", "pandas", (2, 2), (3, 0)),
     ("pyarrow", "pyarrow", (18, 0), (27, 0)),
     ("numpy", "numpy", (1, 26), (3, 0)),

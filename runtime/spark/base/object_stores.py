@@ -12,7 +12,7 @@ from vsc.runtime.spark.base.releases import minor_release
 __all__ = ["cloud_package", "refused", "without_store"]
 
 _CLOUD = "org.apache.spark:spark-hadoop-cloud_2.13"
-_RELEASES = {"4.1": "4.1.1"}
+_RELEASES = {"4.0": "4.0.2", "4.1": "4.1.1"}
 """The newest release that has been published, for each of Spark's; 4.2.0 for all that are newer."""
 _SCHEMES = ("s3a", "abfs", "abfss", "wasb", "wasbs", "gs")
 _NO_CLASS = re.compile(r"Class (org\.apache\.hadoop\.fs\.s3a\.\S+|\S*(?:FileSystem|Credentials\w*|Provider)) not found")

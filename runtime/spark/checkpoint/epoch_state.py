@@ -30,7 +30,7 @@ from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.identity import read_identity
 from vsc.runtime.spark.checkpoint.relocation import follow_schemas
 from vsc.runtime.spark.exchange.pace import Pace
-from vsc.runtime.spark.session.session import read_configuration
+from vsc.runtime.spark.session.session import read_configuration, state_settings
 from vsc.runtime.spark.session.ship import ship
 from vsc.runtime.spark.state.node_clocks import NO_CLOCK, NodeClocks
 from vsc.runtime.spark.state.protocol import Manifest
@@ -132,7 +132,7 @@ class EpochState:
         spark.streams.active  # noqa: B018
         ship(spark)
         own = spark.newSession()
-        for name, value in read_configuration().items():
+        for name, value in (read_configuration() | state_settings(files)).items():
             own.conf.set(name, value)
         return cls(own, files, plan, partitions, epoch, kept, clocks)
 

@@ -84,7 +84,7 @@ _KAFKA = f"org.apache.spark:{KAFKA_JARS[0]}"
 KAFKA = Package(
     "kafka", "Kafka connector", "spark-sql-kafka-0-10_",
     # The newest connector that all its parts have been published for.
-    {"4.1": f"{_KAFKA}:4.1.1", "4.2": f"{_KAFKA}:4.2.0", "4.3": f"{_KAFKA}:4.2.0"},
+    {"4.0": f"{_KAFKA}:4.0.0", "4.1": f"{_KAFKA}:4.1.1", "4.2": f"{_KAFKA}:4.2.0", "4.3": f"{_KAFKA}:4.2.0"},
     (
         "org.apache.hadoop:hadoop-client-runtime", "org.apache.hadoop:hadoop-client-api", "org.lz4:lz4-java",
         "org.xerial.snappy:snappy-java", "org.slf4j:slf4j-api", "com.google.code.findbugs:jsr305",
@@ -105,17 +105,24 @@ _FETCH_LAKE = (
 )
 DELTA = Package(
     "delta", "Delta Lake", "delta-spark_",
-    {"4.1": "io.delta:delta-spark_4.1_2.13:4.4.0", "4.2": "io.delta:delta-spark_4.2_2.13:4.4.0"},
+    {
+        "4.0": "io.delta:delta-spark_2.13:4.0.0",
+        "4.1": "io.delta:delta-spark_4.1_2.13:4.4.0",
+        "4.2": "io.delta:delta-spark_4.2_2.13:4.4.0",
+    },
     _LAKES_HAVE, _FETCH_LAKE, None,
     "io.delta.sql.DeltaSparkSessionExtension", "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 )  # fmt: skip
 ICEBERG = Package(
     "iceberg", "Iceberg", "iceberg-spark-runtime-",
+    # With Spark 4.0 and Iceberg 1.10.1, an epoch that comes again is written a second time.
     {"4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"},
     _LAKES_HAVE, _FETCH_LAKE, None,
     "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
 )  # fmt: skip
 _ALL = (KAFKA, DELTA, ICEBERG)
+_FOR_ALL = max(set.intersection(*(set(one.releases) for one in _ALL)))
+"""The newest Spark that all of them have a release for."""
 
 
 def check_release(lake: Package, place: str, spark: str = pyspark.__version__) -> None:
@@ -124,7 +131,7 @@ def check_release(lake: Package, place: str, spark: str = pyspark.__version__) -
         known = " or ".join(sorted(lake.releases))
         raise LakeReleaseError(
             f"{place}: {lake.name} has no release that works with Spark {spark}",
-            f"install pyspark {known}: python -m pip install 'pyspark=={min(lake.releases)}.*'",
+            f"install pyspark {known}: python -m pip install 'pyspark=={_FOR_ALL}.*'",
         )
 
 

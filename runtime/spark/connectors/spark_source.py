@@ -82,5 +82,5 @@ def unknown_spark() -> SourceError:
     """That Spark does not have what it is asked for."""
     return SourceError(
         "this version of Spark does not report what its sources still have to read",
-        "run with pyspark 4.1 to 4.3",
+        "run with pyspark 4.0 to 4.3",
     )

@@ -6,6 +6,8 @@ further effect on a sink.
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -105,11 +107,12 @@ class EpochWriter:
     def _passed_on(self, batch: DataFrame, epoch: int, sink: EpochSink) -> EpochReport:
         """Lets the one sink compute the output in its own job, which brings the counters here as well."""
         seen = Observation(f"counters of epoch {epoch}")
-        payloads = F.expr(f"collect_list(IF(dest = {CONTROL}, payload, NULL)) AS payloads")
+        # As JSON: PySpark 4.0 does not bring an observed array to Python.
+        payloads = F.expr(f"to_json(collect_list(IF(dest = {CONTROL}, payload, NULL))) AS payloads")
 
         @cache
         def report() -> EpochReport:
-            found = EpochReport.gather(epoch, map(bytes, seen.get["payloads"]))
+            found = EpochReport.gather(epoch, map(b64decode, json.loads(seen.get["payloads"])))
             self._check_read(found)
             self.bad_rows.check(found)  # a sink asks before it lets anything be seen
             return found

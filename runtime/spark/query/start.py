@@ -63,7 +63,13 @@ from vsc.runtime.spark.report.time_warnings import TimeWarnings
 from vsc.runtime.spark.session.drivers_python import drivers_python
 from vsc.runtime.spark.session.executors import Executors
 from vsc.runtime.spark.session.packages import packages_of
-from vsc.runtime.spark.session.session import checkpoint_settings, configured, query_configuration, usable_session
+from vsc.runtime.spark.session.session import (
+    checkpoint_settings,
+    configured,
+    query_configuration,
+    state_settings,
+    usable_session,
+)
 from vsc.runtime.spark.session.ship import ship
 from vsc.runtime.spark.session.standalone import watch_master
 from vsc.runtime.spark.stages.pipeline import pipeline
@@ -324,7 +330,8 @@ def _prepare(sinks: Sequence[EpochSink]) -> None:
 def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, writer: EpochWriter) -> StreamingQuery:
     folders = LocalFolders(job.local_folder, opened.id, new_run(), opened.ancestors)
     # Executors need no secrets: they get the plan as it was compiled.
-    settings = query_configuration(opened.partitions) | checkpoint_settings(spark, opened.files)
+    settings = query_configuration(opened.partitions) | state_settings(opened.files)
+    settings |= checkpoint_settings(spark, opened.files)
     with configured(spark, settings), drivers_python(spark):
         with translating():
             take_sources(spark, resolved, opened.kept, opened.begun)

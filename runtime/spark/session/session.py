@@ -7,14 +7,17 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 
+import pyspark
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from vsc.plan.secrets import SECRET_NAME, SECRET_OF_URL, SECRET_TEXT
-from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.errors import CheckpointError, ConfigurationError
+from vsc.runtime.spark.base.checksummed import ReadableFiles, epochs_in
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.java import has_java_class
 from vsc.runtime.spark.base.object_stores import cloud_package
+from vsc.runtime.spark.base.releases import minor_release
 from vsc.runtime.spark.exchange.wire import ROWS_A_BATCH
 
 __all__ = [
@@ -28,13 +31,15 @@ __all__ = [
     "local_settings",
     "query_configuration",
     "read_configuration",
+    "state_settings",
     "tell_overridden",
     "usable_session",
 ]
 
 _STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-_OF_FOLDERS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_OF_FOLDERS = "org.apache.spark.sql.execution.streaming.{}FileSystemBasedCheckpointFileManager"
 _OF_OBJECTS = "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"
 _CHECKSUMS = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 _WHOLE_FILES = 1 << 50
@@ -101,7 +106,8 @@ def checkpoint_settings(spark: SparkSession, files: Files) -> dict[str, str]:
 
 def _of_checkpoint(spark: SparkSession, files: Files) -> dict[str, str]:
     if files.is_local:
-        return {_CHECKSUMS: _checksums(spark), _FILE_MANAGER: _OF_FOLDERS}
+        moved = "" if minor_release(spark.version) == "4.0" else "checkpointing."
+        return {_CHECKSUMS: _checksums(spark), _FILE_MANAGER: _OF_FOLDERS.format(moved)}
     if not files.appears_whole:
         return {_CHECKSUMS: _checksums(spark)}
     if not has_java_class(spark, _OF_OBJECTS):
@@ -133,7 +139,7 @@ def query_configuration(partitions: int) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "false",
         # transformWithState needs RocksDB; format 2 keeps a late zombie attempt from overwriting the winner's state.
         "spark.sql.streaming.stateStore.providerClass": _STATE_PROVIDER,
-        "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+        _STATE_FORMAT: "2",
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         # Only workers of sources would get this, and could not serve stages: all would be loaded twice.
@@ -155,6 +161,23 @@ def query_configuration(partitions: int) -> dict[str, str]:
         "spark.sql.redaction.string.regex": f"(?i){SECRET_OF_URL}",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
+
+
+def state_settings(files: ReadableFiles, spark: str = pyspark.__version__) -> dict[str, str]:
+    """The format in which Spark keeps the states of a checkpoint: that of its commits, and of a new one 2.
+
+    Spark 4.0 writes format 1, which later releases read: of what it writes in format 2, neither they nor its own
+    reader of states can make anything. CheckpointError for a checkpoint of format 2 on 4.0.
+    """
+    writes = "1" if minor_release(spark) == "4.0" else "2"
+    commits = epochs_in(files, "commits")
+    found = files.read(f"commits/{max(commits)}").partition("\n")[0].removeprefix("v") if commits else writes
+    if found > writes:
+        raise CheckpointError(
+            f"Spark {spark} cannot read the states that a newer Spark has written into the checkpoint",
+            "run it with pyspark 4.1 or newer",
+        )
+    return {_STATE_FORMAT: found}
 
 
 def is_here(master: str | None) -> bool:

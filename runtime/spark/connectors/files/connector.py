@@ -7,6 +7,7 @@ The rows of a source are made in `file_rows` and `text_rows`; how a sink writes 
 from __future__ import annotations
 
 import glob
+import json
 import logging
 import os
 from collections import Counter
@@ -340,7 +341,9 @@ class _FilesSink(EpochSink):
         elif self._format == "orc":
             rows = refusing_orc_days(rows, self._node)
         written = Observation(f"tasks of {self.id}")
-        folder_of_task = F.collect_set(F.struct(_TASK, *map(quoted, self._folders))).alias("folders")
+        folders = F.collect_set(F.struct(_TASK, *map(quoted, self._folders)))
+        # As JSON: PySpark 4.0 does not bring an observed array to Python.
+        folder_of_task = F.to_json(F.transform(folders, lambda one: one[_TASK])).alias("folders")
         rows = rows.withColumn(_TASK, F.spark_partition_id()).observe(written, folder_of_task).drop(_TASK)
         writer = self._by_folder(rows).write.format(self._format).partitionBy(*self._folders)
         own = _CSV if self._format == "csv" else {}
@@ -352,7 +355,7 @@ class _FilesSink(EpochSink):
             if self._format == "orc":
                 check_orc_days(given, self._node, self._place)
             raise
-        tasks = Counter(one[_TASK] for one in written.get["folders"])
+        tasks = Counter(json.loads(written.get["folders"]))
         if 0 not in tasks:  # Spark's first task writes a file even then
             folder = Files(self._spark, path)
             for name in folder.names():

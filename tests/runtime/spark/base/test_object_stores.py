@@ -15,6 +15,7 @@ GONE = "software.amazon.awssdk.services.s3.model.S3Exception: the store is gone 
 
 
 def test_the_module_of_each_spark() -> None:
+    assert cloud_package("4.0.2") == "org.apache.spark:spark-hadoop-cloud_2.13:4.0.2"
     assert cloud_package("4.1.4") == PACKAGE
     assert cloud_package("4.2.0") == cloud_package("4.3.0") == "org.apache.spark:spark-hadoop-cloud_2.13:4.2.0"
 

@@ -66,8 +66,9 @@ def test_what_only_java_can_use(given: dict[str, str], message: str) -> None:
 
 
 def test_the_connector_of_a_release_of_spark() -> None:
-    releases = [str(KAFKA.coordinates(s)).rpartition(":")[2] for s in ("4.1.4", "4.2.1", "4.3.0", "4.9.0")]
-    assert releases == ["4.1.1", "4.2.0", "4.2.0", "4.2.0"]
+    sparks = ("4.0.2", "4.1.4", "4.2.1", "4.3.0", "4.9.0")
+    releases = [str(KAFKA.coordinates(spark)).rpartition(":")[2] for spark in sparks]
+    assert releases == ["4.0.0", "4.1.1", "4.2.0", "4.2.0", "4.2.0"]
 
 
 def test_the_connector_is_fetched_unless_it_is_given() -> None:
