@@ -87,12 +87,15 @@ $(CLASSES): $(READY) tools/class_archive.py tools/compiled_zips.py
 	@$(BIN)/python -m tools.compiled_zips
 	@$(BIN)/python -m tools.class_archive >$(VENV)/spark-classes.log 2>&1 || { cat $(VENV)/spark-classes.log >&2; exit 1; }
 
-$(READY_NEWEST): PYSPARK_THERE := $(PYSPARK_NEWEST)
-$(READY_OLDEST): PYSPARK_THERE := $(PYSPARK_OLDEST)
-$(READY_NEWEST) $(READY_OLDEST): $(INPUTS)
-	$(call set_up,$(@D),$(PYSPARK_THERE))
-	@$(@D)/bin/python -m tools.compiled_zips
-	@rm -f $(@D)/.ready-* && touch $@
+$(READY_NEWEST): $(INPUTS)
+	$(call set_up,$(NEWEST),$(PYSPARK_NEWEST))
+	@$(NEWEST)/bin/python -m tools.compiled_zips
+	@rm -f $(NEWEST)/.ready-* && touch $@
+
+$(READY_OLDEST): $(INPUTS)
+	$(call set_up,$(OLDEST),$(PYSPARK_OLDEST))
+	@$(OLDEST)/bin/python -m tools.compiled_zips
+	@rm -f $(OLDEST)/.ready-* && touch $@
 
 demo: $(READY)
 	$(BIN)/python -m examples.flights.demo

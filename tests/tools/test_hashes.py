@@ -30,4 +30,5 @@ def test_set_up_checks_them() -> None:
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert text.count("--require-hashes -r hashes/dependencies.txt\n") == 1
     assert text.count("--require-hashes -r hashes/pyspark-$(2).txt\n") == 1
-    assert re.findall(r"\$\(call set_up,(.*)\)", text) == ["$(VENV),$(PYSPARK)", "$(NEWEST),$(PYSPARK_NEWEST)"]
+    made = ["$(VENV),$(PYSPARK)", "$(NEWEST),$(PYSPARK_NEWEST)", "$(OLDEST),$(PYSPARK_OLDEST)"]
+    assert re.findall(r"\$\(call set_up,(.*)\)", text) == made
