@@ -43,6 +43,14 @@ def test_a_running_total_has_a_change_for_each_record() -> None:
         assert changes == [(10, 1), (30, 2), (35, 3)]
 
 
+def test_a_lookback_has_a_result_for_each_record() -> None:
+    with driver_of("features") as driver:
+        for number, (amount, at) in enumerate([(10, 0), (20, 30), (5, 70)]):
+            driver.pipe("orders", {"id": str(number), "customer": "c", "amount": amount, "at": at * MINUTE})
+        found = [list(record.value.values()) for record in driver.read("features")]
+        assert found == [["0", 1, 10, 10], ["1", 2, 30, 20], ["2", 2, 25, 5]]
+
+
 def test_a_place_of_the_ranking_is_a_row() -> None:
     with driver_of("ranked") as driver:
         for number, amount in enumerate([10, 30, 20, 40]):
