@@ -6,10 +6,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyspark.sql.streaming.stateful_processor_util import TransformWithStateInPandasUdfUtils
-
 from vsc.plan.nodes import Plan
 from vsc.plan.words import cut
+from vsc.runtime.spark.base.releases import minor_release
 
 __all__ = ["stage_name", "stateful_called"]
 
@@ -24,7 +23,15 @@ def stage_name(plan: Plan, stage: int) -> str:
 
 @contextmanager
 def stateful_called(name: str) -> Iterator[None]:
-    """Meanwhile, stateful operators get this name: Spark shows that of a function of PySpark, which takes no other."""
+    """Meanwhile, stateful operators get this name: Spark shows that of a function of PySpark, which takes no other.
+
+    With Spark 4.0, which makes that function anew for each operator, they keep its name.
+    """
+    if minor_release() == "4.0":
+        yield
+        return
+    from pyspark.sql.streaming.stateful_processor_util import TransformWithStateInPandasUdfUtils
+
     function = TransformWithStateInPandasUdfUtils.transformWithStateUDF
     with _naming:
         before = function.__name__
