@@ -115,8 +115,11 @@ DELTA = Package(
 )  # fmt: skip
 ICEBERG = Package(
     "iceberg", "Iceberg", "iceberg-spark-runtime-",
-    # With Spark 4.0 and Iceberg 1.10.1, an epoch that comes again is written a second time.
-    {"4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"},
+    {
+        # Older ones leave out what a session says of a snapshot: who has written it, and which write it was.
+        "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
+        "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    },
     _LAKES_HAVE, _FETCH_LAKE, None,
     "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
 )  # fmt: skip

@@ -31,7 +31,7 @@ PACKAGE = "spark.jars.packages"
 @pytest.mark.parametrize(
     ("lake", "version", "works"),
     [(DELTA, "4.0.2", True), (DELTA, "4.1.4", True), (DELTA, "4.2.1", True), (DELTA, "4.3.0", False),
-     (ICEBERG, "4.0.2", False), (ICEBERG, "4.1.4", True), (ICEBERG, "4.2.1", False), (ICEBERG, "4.3.0", False)],
+     (ICEBERG, "4.0.2", True), (ICEBERG, "4.1.4", True), (ICEBERG, "4.2.1", False), (ICEBERG, "4.3.0", False)],
 )  # fmt: skip
 def test_which_release_goes_with_which_spark(lake: Package, version: str, works: bool) -> None:
     if works:
@@ -41,7 +41,7 @@ def test_which_release_goes_with_which_spark(lake: Package, version: str, works:
         check_release(lake, "the sink of 's' (line 1)", version)
     expected = f"the sink of 's' (line 1): {lake.name} has no release that works with Spark {version}"
     assert raised.value.message == expected
-    known = "4.0 or 4.1 or 4.2" if lake is DELTA else "4.1"
+    known = "4.0 or 4.1 or 4.2" if lake is DELTA else "4.0 or 4.1"
     assert raised.value.help == f"install pyspark {known}: python -m pip install 'pyspark==4.1.*'"
 
 
