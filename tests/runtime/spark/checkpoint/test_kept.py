@@ -16,6 +16,7 @@ from tools import kept_checkpoint as kept
 from vsc.cli import main
 from vsc.runtime.spark import read_store
 from vsc.runtime.spark.base.checksummed import LocalFiles
+from vsc.runtime.spark.base.releases import minor_release
 from vsc.runtime.spark.checkpoint.identity import FORMAT, OLDEST, read_identity
 from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 
@@ -45,6 +46,7 @@ def test_there_is_one_of_each_format_that_is_read() -> None:
     assert list(range(OLDEST, FORMAT)) == kept.VERSIONS
 
 
+@pytest.mark.skipif(minor_release() == "4.0", reason="they were written with Spark 4.1")
 @pytest.mark.seam("a checkpoint of an earlier release", first=1)
 @pytest.mark.parametrize("version", kept.VERSIONS)
 def test_a_kept_checkpoint_goes_on(version: int, spark: SparkSession, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from vsc.runtime.spark.query.failures import translated
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
 
-READS_ZONES = not pyspark.__version__.startswith(("4.1.", "4.2."))
+READS_ZONES = not pyspark.__version__.startswith(("4.0.", "4.1.", "4.2."))
 """Spark 4.3 reads timestamps with a time zone from ORC."""
 
 PLAN = """
