@@ -55,13 +55,16 @@ def _column_of(place: WrongPlace, call: str) -> str:
 
 
 def over(place: WrongPlace) -> str:
-    """The aggregate, joined back to its input; for functions that number rows, aggregates that keep one row per key."""
-    start = opening(place, place.index - 1) - 1
-    call, end = text(place, start, place.index - 1), closing(place, place.index + 1)
-    inside = [place.word_at(index).lower() for index in range(place.index + 2, end)]
+    """The aggregate, joined back to its input; for functions that number rows, aggregates that keep one row per key.
+
+    The place is the bracket behind `over`.
+    """
+    start = opening(place, place.index - 2) - 1
+    call, end = text(place, start, place.index - 2), closing(place, place.index)
+    inside = [place.word_at(index).lower() for index in range(place.index + 1, end)]
     if place.word_at(start).lower() not in AGGREGATES or inside[:2] != ["partition", "by"] or "order" in inside:
         return f"{_ONE_OF_EACH}; add `window ...`"
-    keys = text(place, place.index + 4, end - 1)
+    keys = text(place, place.index + 3, end - 1)
     alias = place.word_at(end + 2) if place.word_at(end + 1) == "as" else "value"
     source = input_of(place)
     table = _called(alias, "_table")

@@ -57,7 +57,5 @@ def _drops(topology: Topology, kinds: Kinds, stores: Stores, name: str) -> bool:
             return False
         case syntax.Materialize():
             return versioned
-        case syntax.ToTable(delete_when=condition):
-            return versioned or condition is not None
         case _:
             return True

@@ -112,7 +112,7 @@ def test_completion_knows_the_place() -> None:
             "timestamp", "decimal", "array", "map", "struct",
         ]  # fmt: skip
         assert await labels("stream s (k string, `a b` int) from memory () key ") == ["k", "a b"]
-        assert await labels("topology t (") == ["clock"]
+        assert await labels("topology t (") == ["clock", "quiet"]
         assert await labels("topology t (clock = ") == ["'input'", "'records'"]
         assert await labels("-- a comm") == []
         assert await labels("stream x = filter payments where id = 'a") == []

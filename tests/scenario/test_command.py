@@ -137,6 +137,8 @@ scenarios:
         "    partial.scenario.yaml:14:13: after step 1 the store `stock` gave another answer for {id: a}",
         "      - expected value: {pieces: 1, ...}, ...  # line 14",
         "      + seen     null",
+        "    until then:",
+        "      `seen` did not find a row for 3 (no_record)",
     ]
 
 

@@ -25,7 +25,7 @@ def stage_name(plan: Plan, stage: int) -> str:
 def stateful_called(name: str) -> Iterator[None]:
     """Meanwhile, stateful operators get this name: Spark shows that of a function of PySpark, which takes no other.
 
-    With Spark 4.0, which makes that function anew for each operator, they keep its name.
+    With Spark 4.0, which makes that function again for each operator, they keep its name.
     """
     if minor_release() == "4.0":
         yield

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
 from vsc.compiler import compile_topology
-from vsc.compiler.passes.check import CheckedTopology
+from vsc.compiler.passes.check import CheckedTopology, Survey
 from vsc.plan import (
     Aggregate,
     Answer,
@@ -147,7 +149,7 @@ def test_sinks_are_numbered_in_the_order_of_the_file() -> None:
 
 def test_a_checked_topology_comes_from_check_alone() -> None:
     with pytest.raises(TypeError, match=r"passes\.check"):
-        CheckedTopology(*([None] * 11), seal=object())  # type: ignore[arg-type, misc]
+        CheckedTopology(*([None] * len(fields(Survey))), seal=object())  # type: ignore[arg-type, misc]
 
 
 SHOP = """

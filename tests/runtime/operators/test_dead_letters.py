@@ -123,7 +123,8 @@ def test_late_rows_and_late_records() -> None:
     ("node", "reason", "statement"),
     [
         ("once", "duplicate", "stream once = distinct payments within 10 ms;"),
-        ("by_amount", "null_join_key", "stream by_amount = rekey payments by nullif(amount, 1) as k;"),
+        ("by_amount", "null_join_key", "stream keyed = rekey payments by nullif(amount, 1) as k;"
+         " table by_amount = to_table keyed;"),
         ("sessions", "window_closed", "table sessions = aggregate payments group by id window session (gap = 1 ms)"
          " select count(*) as n;"),
         ("slides", "window_closed", "table slides = aggregate payments group by id window sliding (difference = 1 ms)"

@@ -122,7 +122,7 @@ def test_explode_gives_a_record_for_each_element() -> None:
         assert found(driver, "c") == [("b", (1, 1), 1), ("a", (1, 1), 1), ("b", (2, 1), 1), ("a", (2, 2), 5)]
         dropped = driver.metrics()["dropped_records"]
         assert dropped["w"] == {"no_value": 1}
-        assert dropped["r"] == {"null_join_key": 1}
+        assert dropped["c"] == {"null_join_key": 1}
 
 
 def test_merged_columns_go_by_name() -> None:
