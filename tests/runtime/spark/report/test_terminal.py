@@ -123,7 +123,7 @@ def test_stopped_at_once_in_a_batch_then_when_idle_with_rows_in_a_file(folder: P
 
     with (folder / "out").open("wb") as out, Terminal(folder, "--trigger", "200 ms", out=out.fileno()) as terminal:
         terminal.until(r"- idle for ([3-9]|\d\d+) seconds, waiting for new data · 2 rows in")
-        assert re.search(r"rows/s · lag 0 · dropped 0 · missed 0 · held 0 · state \d rows", terminal.text)
+        assert re.search(r"rows/s · lag 0 · dropped 0 · missed 0 · held 0 · state \d entries", terminal.text)
         terminal.press(CTRL_C)
         assert terminal.ended() == 130
         assert "stopping" in terminal.text and "finished: 1 batch, 2 rows in, 2 out" in terminal.text
