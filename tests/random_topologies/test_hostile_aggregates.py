@@ -53,6 +53,7 @@ def topology(random: Random, function: str) -> tuple[str, Plan, DataType, DataTy
         "min_by": "v, w",
         "max_by": "v, w",
         "approx_percentile": "v, 0.4",
+        "collect_last": "v, 3",
         "collect_top": f"v, 3 by w{random.choice(('', ' desc'))}",
     }
     call = f"{function} v)" if "(" in function else f"{function}({args.get(function, 'v')})"
