@@ -74,8 +74,8 @@ def _keeping(
             key = zip(shapes[left.name.text].schema.key, known[left.name.text], strict=True)
             there = {column.name for column, join in key if join is None}
             return [None if never_null(item.expr, there) else operation for item in shape.rekeyed[1]]
-        case syntax.Distinct(by=()):
-            return [None] * len(shape.schema.key)  # it drops them
+        case syntax.Distinct() if shape.rekeyed is None:
+            return [None] * len(shape.schema.key)  # by its own key: it drops them
         case syntax.Filter() | syntax.Map() | syntax.Explode() | syntax.Merge() | syntax.Distinct():
             own = [None] * len(shape.schema.key)
             others = (known.get(read.name.text, ()) for read in operation.inputs)

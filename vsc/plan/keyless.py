@@ -11,12 +11,23 @@ from collections.abc import Mapping, Set
 
 from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.nodes import Node, Plan, Sink
-from vsc.plan.operations import Correct, Distinct, Explode, Filter, Map, Merge, Rekey
+from vsc.plan.operations import (
+    Correct,
+    Distinct,
+    Explode,
+    Filter,
+    Map,
+    Merge,
+    Rekey,
+    Reorder,
+    StreamGlobalJoin,
+    StreamTableJoin,
+)
 
 __all__ = ["keeps_keyless", "never_null", "nullable_keys"]
 
 
-_KEEPING_KEYS = (Filter, Map, Explode, Merge, Distinct)
+_KEEPING_KEYS = (Filter, Map, Explode, Merge, Distinct, Reorder, StreamGlobalJoin, StreamTableJoin)
 """The operations of streams that let a record have the key that it has."""
 
 
