@@ -247,9 +247,10 @@ class Site:
         store = self.table
         if store is None:
             return changed
-        moving, changed = self.moving(changed), store.timed(changed)
+        moving, given, changed = self.moving(changed), changed, store.timed(changed)
         accepted = store.put(changed, moving)
-        self.lose(Dropped.EXPIRED, changed, ~accepted, self.node.schema)
+        # at its own time: that of a version that the store knows only until it is cut off from it says nothing of it
+        self.lose(Dropped.EXPIRED, given, ~accepted, self.node.schema)
         latest = store.latest(changed) if self.latest else None
         until = before = None
         if self.intervals and isinstance(store, VersionedColumns):

@@ -155,3 +155,18 @@ def test_an_older_result_of_a_foreign_key_join_is_its_keys_newest_by_the_clock_o
     case = Case(text, [[row] for row in given], [2] * 3, [False] * 3, [False] * 3)
     assert case.difference() == ""
     assert case.records()["ab"] == [("('p',)", 0, "(None,)"), ("('p',)", 45, "('one',)"), ("('p',)", 45, "('two',)")]
+
+
+@pytest.mark.parametrize("on", ["", "on l.g"])
+def test_a_result_that_a_store_refuses_is_lost_at_its_own_time_however_the_input_is_cut(on: str) -> None:
+    text = f"""
+    table t (k string, g string, n bigint, at bigint) from memory () key k timestamp at materialize unversioned;
+    table y = left join t as l with t as r {on} select r.n materialize versioned (retention = 0 ms);
+    sink y to memory ();
+    sink dropped to memory ();
+    """
+    given = (("a", 0, 63), ("b", 1, 4), ("b", 2, 1))
+    epoch = rows(*(("t", {"k": k, "g": k, "n": n, "at": at}) for k, n, at in given))
+    case = Case(text, [epoch], [2], [False], [False])
+    assert case.difference() == ""
+    assert {time for _, time, _ in case.records()["dropped"]} == {4, 1}
