@@ -16,6 +16,7 @@ from vsc.plan import (
     Explode,
     ExplodeChanges,
     Filter,
+    Grace,
     GroupChanges,
     Item,
     Map,
@@ -143,6 +144,8 @@ def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
             how = "as of the record's time" if as_of else "as it is"
             yield "left join" if left else "join", ", ".join((f"{inputs[0]} with {inputs[1]} {how}", *clauses(join)))
             yield "select", _items(items)
+        case Grace() as waits:
+            yield "hold back", f"{inputs[0]}, {', '.join(clauses(waits))}"
         case Correct(left=left, by=named, items=items) as join:
             yield "left join" if left else "join", f"{inputs[0]} with {inputs[1]} as of the record's time"
             yield "correct", ", ".join((f"by {_items(named)}", *clauses(join)))

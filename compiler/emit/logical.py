@@ -17,6 +17,7 @@ from vsc.plan import (
     Explode,
     ExplodeChanges,
     Filter,
+    Grace,
     Item,
     Node,
     Operation,
@@ -98,6 +99,7 @@ def _operation(node: Node, kind: str, parts: Sequence[Node]) -> Iterator[str]:
             yield f"{'left' if left else 'inner'} join ({kind})"
             yield _with(parts[-2].inputs[1], _moved(added))
             yield "as of the record's time"
+            yield from (text for one in added if isinstance(one, Grace) for text in clauses(one))
             yield f"correct by {_texts(by)}"
             yield from clauses(join)
         case [StreamGlobalJoin(left=left, on=on)]:

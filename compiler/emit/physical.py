@@ -9,6 +9,7 @@ from vsc.compiler.emit.drawing import Arrow, Box, Drawing, lost_by, sink_lines
 from vsc.plan import (
     Aggregate,
     Correct,
+    Grace,
     Node,
     Plan,
     Reorder,
@@ -64,7 +65,7 @@ def _lines(node: Node, kind: str) -> Iterator[str]:
             yield window(found) + (", final" if final else "")
         case (StreamStreamJoin(grace=grace) | WithinAggregate(grace=grace)) as join:
             yield within(join) + (f", grace {duration(grace)}" if grace else "")
-        case Correct() | StreamTableJoin() | StreamGlobalJoin() as join:
+        case Correct() | Grace() | StreamTableJoin() | StreamGlobalJoin() as join:
             yield from clauses(join)
         case Reorder(within=late):
             yield f"within {duration(late)}"

@@ -6,21 +6,39 @@ from vsc.compiler import syntax
 from vsc.compiler.lower.travel import added_name
 from vsc.compiler.passes.check import CheckedTopology
 from vsc.compiler.passes.shapes import Shape
-from vsc.plan import Correct, Node
+from vsc.plan import Correct, Grace, Node, Schema
 
-__all__ = ["correct", "max_age"]
+__all__ = ["correct", "grace_of", "max_age"]
 
 
-def correct(checked: CheckedTopology, name: str, join: syntax.Join, shape: Shape, inputs: tuple[str, ...]) -> Node:
-    """The node ``NAME#correct``; the join itself is a `ToTable` that reads it."""
+def correct(
+    checked: CheckedTopology, name: str, join: syntax.Join, shape: Shape, left: Schema, inputs: tuple[str, ...]
+) -> tuple[Node, ...]:
+    """The node ``NAME#correct``, behind ``NAME#grace`` if records wait; the join itself is a `ToTable` that reads it.
+
+    `left` is the schema of the first of the `inputs`.
+    """
     assert join.correct is not None
+    line = checked.source.line_of(checked.topology.nodes[name].span)
+    grace, waiting = grace_of(join), tuple[Node, ...]()
+    if grace is not None:
+        added = added_name(checked, name, "grace")
+        waiting = (Node(added, "stream", left, Grace(join.mode == "left", grace), inputs[:1], line, part_of=name),)
+        inputs = (added, inputs[1])
     operation = Correct(
         join.mode == "left", join.correct.within.milliseconds, shape.by, shape.items, max_age(join),
         join.strictly_before is not None, join.drop_older is not None,
     )  # fmt: skip
-    line = checked.source.line_of(checked.topology.nodes[name].span)
     added = added_name(checked, name, "correct")
-    return Node(added, "stream", shape.schema, operation, inputs, line, part_of=name)
+    return (*waiting, Node(added, "stream", shape.schema, operation, inputs, line, part_of=name))
+
+
+def grace_of(join: syntax.Join) -> int | None:
+    """How long the records of a stream wait, in ms."""
+    if join.grace is None:
+        return None
+    assert isinstance(join.grace.duration, syntax.Duration)
+    return join.grace.duration.milliseconds
 
 
 def max_age(join: syntax.Join) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
-from vsc.compiler.lower.correct import correct, max_age
+from vsc.compiler.lower.correct import correct, grace_of, max_age
 from vsc.compiler.lower.exploded import exploded
 from vsc.compiler.lower.foreign import foreign_key_join
 from vsc.compiler.lower.groups import aggregate
@@ -197,25 +197,21 @@ def _join(
         return (), TableTableJoin(join.mode, left, right, shape.items), inputs
     if form == "stream-global":
         return (), StreamGlobalJoin(join.mode == "left", shape.on, shape.items, max_age(join)), inputs
-    moved: tuple[Node, ...] = ()
+    moved, left = tuple[Node, ...](), checked.shapes[inputs[0]].schema
     if shape.rekeyed is not None:
         used = columns_read(item.expr for item in (*shape.items, *shape.by))
         moved = (rekeyed(checked, name, shape.rekeyed, inputs[0], used),)
-        inputs = (moved[0].name, inputs[1])
+        inputs, left = (moved[0].name, inputs[1]), moved[0].schema
     if join.correct is not None:
-        corrected = correct(checked, name, join, shape, inputs)
-        return (*moved, corrected), ToTable(None), (corrected.name,)
+        corrected = correct(checked, name, join, shape, left, inputs)
+        return (*moved, *corrected), ToTable(None), (corrected[-1].name,)
     return moved, _stream_table_join(checked, join, shape), inputs
 
 
 def _stream_table_join(checked: CheckedTopology, join: syntax.Join, shape: Shape) -> StreamTableJoin:
-    grace = None
-    if join.grace is not None:
-        assert isinstance(join.grace.duration, syntax.Duration)
-        grace = join.grace.duration.milliseconds
     as_of = checked.statuses[join.right.name.text].versioned
     return StreamTableJoin(
-        join.mode == "left", as_of, grace, shape.items, max_age(join), join.strictly_before is not None,
+        join.mode == "left", as_of, grace_of(join), shape.items, max_age(join), join.strictly_before is not None,
         join.drop_older is not None,
     )  # fmt: skip
 

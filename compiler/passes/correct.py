@@ -71,11 +71,12 @@ def _lengths(
     if (wrong := too_long(correct.within, "VSC125")) is not None:
         yield wrong
         return
-    if join.grace is not None:
+    waits = None if join.grace is None else join.grace.duration
+    if isinstance(waits, syntax.Duration) and waits.milliseconds > correct.within.milliseconds:
         yield Finding(
-            "VSC317", join.grace.span, "a join with `correct` does not wait: vsc cannot combine the two yet",
-            (Label(correct.span, "results are corrected for this long"),),
-            "remove `grace`: what comes late corrects the results",
+            "VSC318", waits.span, "a record waits for longer than its results are corrected",
+            (Label(correct.within.span, "`within` begins at the record's time, as `grace` does"),),
+            f"make `grace` no longer than {duration(correct.within.milliseconds)}, or remove `correct`",
         )  # fmt: skip
     table, status = join.right.name.text, statuses.get(join.right.name.text)
     if status is None:

@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Column, Node, Plan, StreamTableJoin
+from vsc.plan.nodes import Grace as Operation
 from vsc.runtime.expressions import null_rows
 from vsc.runtime.operators.clock import Timing
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.columns.moments import Moments
-from vsc.runtime.operators.operator import Step
+from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.operators.views.view import Contents, SideStore, Waiting, WaitingView
@@ -25,7 +26,7 @@ from vsc.runtime.state.grace_buffer import MOVING, Buffered, TimeOrderedBuffer
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 
-__all__ = ["WAITING", "Grace"]
+__all__ = ["OPERATOR", "WAITING", "Grace"]
 
 
 class Grace(Step):
@@ -96,7 +97,7 @@ class Grace(Step):
         return self._space.encoded(keys), time, self._space.codec.decode_columns(keys), values
 
 
-def _view(node: Node, operation: StreamTableJoin, info: StoreInfo, kv: OrderedKV) -> WaitingView:
+def _view(node: Node, operation: StreamTableJoin | Operation, info: StoreInfo, kv: OrderedKV) -> WaitingView:
     buffer, grace = TimeOrderedBuffer(kv, info.prefix), operation.grace or 0
 
     def waiting() -> Iterator[Waiting]:
@@ -105,18 +106,28 @@ def _view(node: Node, operation: StreamTableJoin, info: StoreInfo, kv: OrderedKV
     return WaitingView(info, buffer.stream_time, len(buffer), waiting)
 
 
-def _contents(plan: Plan, node: Node, operation: StreamTableJoin) -> Contents:
+def _contents(plan: Plan, node: Node, operation: StreamTableJoin | Operation) -> Contents:
     stream = plan.node(node.inputs[0])
     return Contents(("timestamp", "due"), node.schema.key, stream.schema.value, stream.name)
 
 
-def _encoded(plan: Plan, node: Node, operation: StreamTableJoin) -> tuple[Column, ...]:
+def _encoded(plan: Plan, node: Node, operation: StreamTableJoin | Operation) -> tuple[Column, ...]:
     return plan.node(node.inputs[0]).schema.value
 
 
-def _due(node: Node, operation: StreamTableJoin, kv: OrderedKV, prefix: bytes) -> int | None:
+def _due(node: Node, operation: StreamTableJoin | Operation, kv: OrderedKV, prefix: bytes) -> int | None:
     first = next(TimeOrderedBuffer(kv, prefix).scan(), None)
     return None if first is None else first.timestamp + (operation.grace or 0)
 
 
 WAITING = SideStore(b"", _contents, _view, lambda _: MOVING, _encoded, _due)
+
+
+class _GoingOn(Step):
+    """The join is a node of its own."""
+
+    def process(self, flow: Flow) -> Flow:
+        return flow
+
+
+OPERATOR = Operator(lambda site, operation: Grace(site, operation.grace, _GoingOn()), side_store=WAITING)

@@ -17,6 +17,8 @@ sink priced to files (path = 'o', format = 'json');
 """
 PLAIN = BEFORE.replace("table priced", "stream priced").replace("correct by id within 20 ms", "")
 
+WAITING = BEFORE.replace("correct", "grace 5 ms correct")
+
 
 @pytest.mark.parametrize(
     ("before", "after", "store", "sink"),
@@ -26,6 +28,9 @@ PLAIN = BEFORE.replace("table priced", "stream priced").replace("correct by id w
         (BEFORE.replace("20 ms", "40 ms"), BEFORE, "limits", "keep"),
         (BEFORE, BEFORE.replace("by id", "by id, amount"), "rebuild", "rebuild"),
         (BEFORE, BEFORE.replace("amount * rate", "amount + rate"), "rebuild", "rebuild"),
+        (BEFORE, WAITING, "keep", "keep"),
+        (WAITING, WAITING.replace("5 ms", "9 ms"), "keep", "keep"),
+        (WAITING, BEFORE, "keep", "keep"),
         (PLAIN, BEFORE, "new", "rebuild"),
         (BEFORE, PLAIN, "dropped", "rebuild"),
     ],

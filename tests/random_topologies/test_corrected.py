@@ -23,7 +23,7 @@ from memory () key currency timestamp at delete when gone
 materialize versioned (retention = 1 hour);
 stream payments (id string, currency string, amount int, at bigint) from memory () key id timestamp at;
 table priced =
-  {mode} join payments with rates on currency correct by id within {within} ms {before}
+  {mode} join payments with rates on currency {grace} correct by id within {within} ms {before}
   select payments.currency as c, amount * rates.rate as usd;
 stream waited =
   {mode} join payments with rates on currency grace {within} ms {before}
@@ -79,9 +79,10 @@ def test_corrected_results_are_those_of_batch_sql_and_final_windows_those_of_gra
     advance = rng.choice((size, size // 2))
     shape = f"tumbling (size = {size} ms" if advance == size else f"hopping (size = {size} ms, advance = {advance} ms"
     window = f"{shape}, grace = {disorder} ms)"
+    grace = rng.choice(("", "", f"grace {rng.randint(0, within)} ms"))
     rows = rows_of(rng, within, disorder)
     left = list(rows)
-    text = TEXT.format(mode=mode, within=within, before=before, window=window)
+    text = TEXT.format(mode=mode, within=within, before=before, window=window, grace=grace)
     with TopologyTestDriver(text, partitions=rng.randint(1, 8)) as driver:
         while left:
             count = rng.choice((1, 3, 20, 60))

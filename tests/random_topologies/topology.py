@@ -282,7 +282,9 @@ class _Operations(Growing):
         )
         before = rng.random() < 0.3
         within = rng.choice((0, 3, 10, 30, 100, 1000))
-        correct = f" correct by {by} within {max(min(within, table.history - before), 0)} ms"
+        within = max(min(within, table.history - before), 0)
+        grace = f" grace {rng.randint(0, min(within, 30))} ms" if rng.random() < 0.3 else ""
+        correct = f"{grace} correct by {by} within {within} ms"
         items, key, value = self._items(both(stream, table), key)
         if rng.random() < 0.4:
             items, value = f"{items}, cast(revision() as bigint) as rev", (*value, ("rev", "bigint"))

@@ -102,6 +102,9 @@ class _Derivations(Walk[Derivation]):
     def _materialize(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         return self._passed(node, inputs[0], inputs[0].rows)
 
+    def _grace(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
+        return self._passed(node, inputs[0], inputs[0].rows)
+
     def _reorder(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         return self._passed(node, inputs[0], inputs[0].rows)
 

@@ -122,7 +122,7 @@ class _Nodes(Walk[_Records]):
         (of,) = inputs
         return _Records(self._passed(node, of), of.time, of.rows)
 
-    _materialize = _reorder = _to_stream = _suppress = _same
+    _grace = _materialize = _reorder = _to_stream = _suppress = _same
 
     def _distinct(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         (of,) = inputs

@@ -13,7 +13,8 @@ from vsc.plan.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, DataType
 
 __all__ = [
     "DEAD_LETTER", "PIECE", "REVISION", "SPAN", "VALIDITY", "Aggregate", "AggregateCall", "Answer", "Correct",
-    "DeadLetters", "Distinct", "Explode", "ExplodeChanges", "Filter", "GroupChanges", "Map", "Materialize", "Merge",
+    "DeadLetters", "Distinct", "Explode", "ExplodeChanges", "Filter", "Grace", "GroupChanges", "Map", "Materialize",
+    "Merge",
     "Operation", "Rekey", "Reorder", "Source", "StreamGlobalJoin", "StreamStreamJoin", "StreamTableJoin", "Subscribe",
     "Suppress", "TableTableJoin", "ToStream", "ToTable", "Window", "WithinAggregate",
     "with_revision",
@@ -211,6 +212,32 @@ class StreamTableJoin(Facts):
     def keeps(self) -> str | None:
         """With a grace: the records that wait."""
         return "waiting" if self.waits else None
+
+
+@record
+class Grace(Facts):
+    """Lets a stream's records wait for `grace` ms beyond their time, in front of a join (KIP-923).
+
+    The lowering adds one, called ``JOIN#grace``, before a `Correct`; a `StreamTableJoin` has its own. `left`: the join
+    keeps a record without a key, which does not wait. How long it holds records back counts at the join.
+    """
+
+    waits = branches = True
+    reads_all = False
+    hands_columns_on = True
+    fits = same_schema
+    keeps = "waiting"
+    kept = "input"
+    limits = ("grace",)
+
+    left: bool
+    grace: int
+    op: Choice["grace"] = "grace"
+
+    @property
+    def needs_key(self) -> bool:
+        """As the join does."""
+        return not self.left
 
 
 REVISION = Column("#revision", INT)
@@ -855,7 +882,7 @@ class DeadLetters(Facts):
 
 
 Operation = (
-    Correct | DeadLetters | Distinct | Source | Filter | Map | Rekey | Reorder | ToTable | Materialize | StreamTableJoin
-    | ToStream | Merge | Explode | ExplodeChanges | StreamStreamJoin | StreamGlobalJoin | TableTableJoin | Subscribe
-    | Answer | GroupChanges | Aggregate | Suppress | WithinAggregate
+    Correct | DeadLetters | Distinct | Source | Filter | Grace | Map | Rekey | Reorder | ToTable | Materialize
+    | StreamTableJoin | ToStream | Merge | Explode | ExplodeChanges | StreamStreamJoin | StreamGlobalJoin
+    | TableTableJoin | Subscribe | Answer | GroupChanges | Aggregate | Suppress | WithinAggregate
 )  # fmt: skip

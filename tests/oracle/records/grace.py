@@ -7,16 +7,40 @@ comes out is caused by the record that moved the clock: it carries that one's or
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import Row
 from tests.oracle.records.order import rows_in_order
-from tests.oracle.records.stream_table_join import StreamTableJoin
 from tests.oracle.records.tables import Content
 from vsc.plan.nodes import Schema
+from vsc.runtime.metrics import Dropped
 
-__all__ = ["GraceBuffer"]
+__all__ = ["GoingOn", "GraceBuffer"]
+
+
+class _Join(Protocol):
+    def takes(self, key: Row, value: Row | None) -> bool: ...
+
+    def join(self, key: Row, value: Row, time: int) -> None: ...
+
+
+class GoingOn:
+    """Stands for a join that is a node of its own: what has waited goes on to it. `left`: one without key, too."""
+
+    def __init__(self, name: str, left: bool, context: Context, forward: RecordConsumer) -> None:
+        self._name, self._left, self._context, self.join = name, left, context, forward
+
+    def takes(self, key: Row, value: Row | None) -> bool:
+        """Whether a record waits, or goes on at once."""
+        if value is None:
+            self._context.dropped(self._name, Dropped.NO_VALUE)
+        elif None in key and not self._left:
+            self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
+        else:
+            return True
+        return False
 
 
 class _Waiting(NamedTuple):
@@ -28,7 +52,7 @@ class _Waiting(NamedTuple):
 class GraceBuffer:
     """Holds the stream records of one join, node `name`. `schema` is the stream's."""
 
-    def __init__(self, name: str, grace: int, schema: Schema, join: StreamTableJoin, context: Context) -> None:
+    def __init__(self, name: str, grace: int, schema: Schema, join: _Join, context: Context) -> None:
         self._name, self._grace, self._join, self._context = name, grace, join, context
         self._order = rows_in_order([c.type for c in schema.key])
         self._waiting: list[_Waiting] = []

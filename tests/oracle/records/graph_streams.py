@@ -37,6 +37,7 @@ from vsc.plan.nodes import (
     Explode,
     ExplodeChanges,
     Filter,
+    Grace,
     GroupChanges,
     Map,
     Merge,
@@ -74,7 +75,7 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             kept = kept_columns(before, node.schema)
             readers = [one.operation for one in parts.nodes.values() if node.name in one.inputs]
             keyless = node.part_of is None or any(
-                isinstance(one, StreamTableJoin | Correct) and one.left for one in readers
+                isinstance(one, StreamTableJoin | Correct | Grace) and one.left for one in readers
             )
             return rekey.Rekey(node.owner, key, kept, keyless, parts.context, forward).process
         case StreamTableJoin() as join:
@@ -97,6 +98,11 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             unique = distinct.Distinct(node, operation, types, back, parts.context, forward)
             parts.beside[node.name] = unique.content
             return unique.process
+        case Grace(left=left, grace=length):
+            join = grace.GoingOn(node.owner, left, parts.context, forward)
+            buffer = grace.GraceBuffer(node.name, length, parts.schema(node), join, parts.context)
+            parts.waiting[node.name], parts.beside[node.name] = buffer, buffer.content
+            return buffer.process
         case Reorder() as operation:
             waiting = reorder.Reordering(node, operation, parts.context, forward)
             parts.waiting[node.name], parts.beside[node.name] = waiting, waiting.content

@@ -15,7 +15,7 @@ materialize versioned (retention = {retention});
 {more}
 stream payments (id string, currency string, amount double, at bigint) from memory () key id timestamp at;
 table priced =
-  {mode} join payments with {right} on currency correct by {by} within {within} ms {clause}
+  {mode} join payments with {right} on currency {grace} correct by {by} within {within} ms {clause}
   select {items};
 {behind}
 sink priced to memory ();
@@ -38,10 +38,11 @@ class Run:
         retention: str = "1 hour",
         partitions: int = 1,
         on_error: str = "fail",
+        grace: str = "",
     ) -> None:
         text = TEXT.format(
             mode=mode, within=within, clause=clause, items=items, right=right, by=by, more=more, behind=behind,
-            retention=retention,
+            retention=retention, grace=grace,
         )  # fmt: skip
         self.driver = TopologyTestDriver(text, partitions=partitions, on_error=on_error)
 
@@ -201,7 +202,7 @@ def test_it_is_found_by_others_and_materialized_versioned_it_has_a_right_history
     """
     text = TEXT.format(
         mode="left", within=100, clause="", items="amount * rates.rate as usd", right="rates", by="id", more="",
-        behind=behind, retention="1 hour",
+        behind=behind, retention="1 hour", grace="",
     ).replace("as usd;", "as usd materialize versioned (retention = 1 hour);")  # fmt: skip
     with TopologyTestDriver(text) as driver:
         driver.pipe("rates", {"currency": "EUR", "rate": 1.0, "at": 10, "gone": False})
@@ -239,3 +240,35 @@ def test_what_is_kept_survives_a_restart_and_is_removed_by_time() -> None:
     assert run.rate(4, 17) == [("b", 4, 1, 100)]
     kept = [len(list(kv.scan(b"", None))) for kv in run.driver._stores]
     assert max(kept) < 12
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_what_waits_finds_the_version_when_it_goes_out_and_is_kept_from_then_on(partitions: int) -> None:
+    run = Run(grace="grace 5 ms", partitions=partitions)
+    run.rate(1, 10)
+    assert run.pay("a", 1, 15) == []
+    assert run.rate(2, 12) == []  # it still waits
+    assert run.pay("b", 1, 22) == [("a", 2, 0, 15)]
+    assert run.rate(3, 13) == [("a", 3, 1, 15)]
+    run.driver.restart()
+    assert run.pay("c", 1, 30) == [("b", 3, 0, 22)]
+    assert run.pay("d", 1, 11) == [("d", 1, 0, 11)]  # late, but not too late to be corrected
+    assert run.rate(4, 11) == [("d", 4, 1, 11)]
+    assert run.pay("e", 1, 40) == [("c", 3, 0, 30)]
+    assert run.pay("f", 1, 19) == [("f", 3, 0, 19)]  # 40 - 19 is more than 20
+    assert run.rate(5, 14) == [("b", 5, 1, 22), ("c", 5, 1, 30)]
+    run.driver.drain()
+    assert run.read() == [("e", 5, 0, 40)]
+    assert run.counted() == {
+        "missed_lookups": {"priced": {"not_corrected": 1}},
+        "late_versions": {"priced": 1},
+        "grace_needed": {"priced": 27},
+    }
+
+
+def test_an_inner_join_that_waits_drops_a_record_without_key_and_a_left_one_joins_it_at_once() -> None:
+    run = Run(mode="", grace="grace 5 ms")
+    assert run.pay("a", 1, 15, None) == []
+    assert run.counted() == {"dropped_records": {"priced": {"null_join_key": 1}}}
+    run = Run(grace="grace 5 ms")
+    assert run.pay("a", 1, 15, None) == [("a", None, 0, 15)]

@@ -21,8 +21,12 @@ from files (path = '${in}/payments', format = 'json') key id timestamp at;
 table priced =
   left join payments with rates on currency correct by id within 20 ms
   select amount * rates.rate as usd, revision() as revision;
+table waited =
+  left join payments with rates on currency grace 5 ms correct by id within 20 ms
+  select amount * rates.rate as usd, revision() as revision;
 stream plain = left join payments with rates on currency select rate;
 sink priced to files (path = '${out}/priced', format = 'parquet');
+sink waited to files (path = '${out}/waited', format = 'parquet');
 sink plain to files (path = '${out}/plain', format = 'parquet');
 """
 STEPS = [
@@ -46,13 +50,17 @@ def test_late_versions_correct_and_are_counted_over_epochs_and_restarts(spark: A
         if number in (0, 2, 3, 5, 6):
             for report in run_once(plan, spark, tmp_path / "ck", variables=variables, partitions=2):
                 counted.merge(report.metrics)
-    rows = [
-        (r["id"], r["usd"], r["revision"], r["_change"], r["_timestamp"]) for r in parquet_rows(tmp_path / "out/priced")
-    ]
-    assert sorted(rows, key=str) == sorted([
+    rows, waited = (
+        sorted(((r["id"], r["usd"], r["revision"], r["_change"], r["_timestamp"]) for r in found), key=str)
+        for found in (parquet_rows(tmp_path / "out/priced"), parquet_rows(tmp_path / "out/waited"))
+    )
+    assert rows == sorted([
         ("p1", 100.0, 0, "upsert", 15), ("p2", 100.0, 0, "upsert", 25), ("p2", 200.0, 1, "upsert", 25),
         ("p1", None, 1, "upsert", 15), ("p3", 200.0, 0, "upsert", 36),
     ], key=str)  # fmt: skip
+    assert waited == [  # the third one still waits
+        ("p1", 100.0, 0, "upsert", 15), ("p1", None, 1, "upsert", 15), ("p2", 200.0, 0, "upsert", 25),
+    ]  # fmt: skip
     found = counted.as_dict()
-    assert found["late_versions"] == {"plain": 3, "priced": 1}
-    assert found["grace_needed"] == {"plain": 23, "priced": 23}
+    assert found["late_versions"] == {"plain": 3, "priced": 1, "waited": 1}
+    assert found["grace_needed"] == {"plain": 23, "priced": 23, "waited": 23}
