@@ -2,7 +2,7 @@
 
 The access pattern is the runtime's: versions come in batches, then a batch reads all versions of many keys. The first
 two layouts only move bytes (no order within a row, no outcomes, nothing decoded), so their cost is a lower bound. The
-third is the real store. Prints a table in Markdown; docs/state-store.md has the numbers that decided.
+third is the real store. Prints a table in Markdown; docs/inside/state-store.md has the numbers that decided.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``python -m tools.class_archive``: writes an archive of the classes that a small query loads, for the JVMs of tests.
 
-A JVM that loads Spark's classes from the archive needs 4 CPU seconds fewer to its first epoch (docs/speed.md). The
-archive lies in the environment (`ARCHIVE`). It fits only the Spark that is installed there, and one release of Java: a
-JVM that it does not fit starts without it.
+A JVM that loads Spark's classes from the archive needs 4 CPU seconds fewer to its first epoch (docs/inside/speed.md).
+The archive lies in the environment (`ARCHIVE`). It fits only the Spark that is installed there, and one release of
+Java: a JVM that it does not fit starts without it.
 """
 
 from __future__ import annotations

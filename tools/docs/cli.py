@@ -20,8 +20,6 @@ INTRODUCTION = """\
 
 Every command takes `--help`. Exit status: 0 if all is well; 1 if something is wrong with a topology, a test or a file;
 2 for wrong use. `vsc run` [has more](running.md).
-
-`python -m tools.docs.cli` writes this page from the parser.
 """
 
 

@@ -18,10 +18,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
-__all__ = ["broken_links", "build", "lay_out"]
+__all__ = ["MOVED", "broken_links", "build", "lay_out"]
 
 ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = ("*.md", "docs/**/*.md", "examples/*/README.md", "bench/*.md")
+MOVED = {
+    "docs/state-protocol": "docs/inside/state-protocol",
+    "docs/state-store": "docs/inside/state-store",
+}
+"""Pages that had another address, which leads to the new one."""
 _LINK = re.compile(r"\[([^\[\]]*)\]\(([^):#]+)(#[^)]*)?\)")
 
 
@@ -33,10 +38,18 @@ def build(folder: Path) -> Path:
     if done.returncode:
         raise ValueError(f"zensical failed:\n{done.stdout}\n{done.stderr}")
     site = folder / "site"
+    for old, new in MOVED.items():
+        _redirect(site / old / "index.html", os.path.relpath(new, old) + "/")
     broken = list(broken_links(site))
     if broken:
         raise ValueError("links that lead nowhere:\n" + "\n".join(broken))
     return site
+
+
+def _redirect(page: Path, to: str) -> None:
+    page.parent.mkdir(parents=True, exist_ok=True)
+    refresh = f'<meta http-equiv="refresh" content="0; url={to}">'
+    page.write_text(f'<!doctype html><title>Moved</title>{refresh}<a href="{to}">Moved</a>\n', encoding="utf-8")
 
 
 def lay_out(folder: Path) -> None:
@@ -51,6 +64,7 @@ def lay_out(folder: Path) -> None:
         written = _LINK.sub(partial(_on_site, page=path, pages=set(texts)), text)
         target.write_text(written, encoding="utf-8")
     shutil.copy(ROOT / "docs" / "zensical.toml", folder)
+    shutil.copy(ROOT / "docs" / "site.css", folder / "pages")
 
 
 def _place(path: Path) -> Path:

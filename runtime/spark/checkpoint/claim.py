@@ -1,6 +1,6 @@
 """One query at a time: a query claims its checkpoint, and a second one is refused.
 
-Two ways, by what the file system can do (``docs/state-protocol.md`` says what each guarantees):
+Two ways, by what the file system can do (``docs/inside/state-protocol.md`` says what each guarantees):
 
 * **A local folder**: the driver's JVM, which is what runs the query, holds a lock of the operating system on
   ``vsc/claim.lock``. It is released with the process, however that ends; nothing has to be cleaned up.

@@ -78,7 +78,7 @@ def _lacking(packages: Mapping[str, Requirement], answer: Answer) -> Configurati
     return ConfigurationError(
         f"the Python of {answer.name}, {answer.python}, {' and '.join(lacks)}",
         "install them there, name another Python with PYSPARK_PYTHON, or send one that `vsc pack` makes: "
-        "docs/guide.md, On a cluster",
+        "docs/clusters/index.md",
     )
 
 
@@ -171,7 +171,7 @@ def not_run(text: str) -> ConfigurationError | None:
     if ended is not None:
         return ConfigurationError(
             f"the Python of the executors ends as it starts: {ended[1].strip().splitlines()[-1].strip()}",
-            "name another one with PYSPARK_PYTHON (or --conf spark.pyspark.python): docs/guide.md, On a cluster",
+            "name another one with PYSPARK_PYTHON (or --conf spark.pyspark.python): docs/clusters/index.md",
         )
     raised = _RAISED.search(text)
     if raised is not None:

@@ -1,6 +1,6 @@
 """The state protocol: how the state of one stage and vsc partition is kept durable in Spark's own state store.
 
-The numbered invariants are in ``docs/state-protocol.md``; what holds here, in short:
+The numbered invariants are in ``docs/inside/state-protocol.md``; what holds here, in short:
 
 * Durable is a chain of *blobs* in Spark's state store and the *manifest* that names them in order, with lengths and
   checksums. A blob is an epoch's changelog, or a snapshot that stands for all blobs before it.

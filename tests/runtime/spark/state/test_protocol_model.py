@@ -1,5 +1,6 @@
 """A model of the state protocol, driven at random: whatever dies, lags behind or is repeated, the state is that of a
-dictionary, and every invariant of ``docs/state-protocol.md`` that can be seen from outside holds after each step.
+dictionary, and every invariant of ``docs/inside/state-protocol.md`` that can be seen from outside holds after each
+step.
 
 The code under test is the real one: chains, manifests and folding of `protocol`, folders, locks and sweeps of
 `local_folder`. Only Spark, RocksDB and time are simulated, in `tests.runtime.spark.state.simulated`.
