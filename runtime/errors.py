@@ -8,6 +8,7 @@ Not for bad topologies (those are diagnostics of the compiler) and not for bugs 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from vsc.plan.secrets import masked
@@ -31,6 +32,7 @@ __all__ = [
     "LostProcessError",
     "MissingColumnError",
     "MissingJarsError",
+    "NewSchemaError",
     "PositionError",
     "RefusedRowError",
     "SinkError",
@@ -104,6 +106,22 @@ class SourceError(VscRuntimeError):
     """A source that cannot be read: no such folder, a schema that does not fit, a connector that is missing."""
 
     code = "VSC905"
+
+
+class NewSchemaError(SourceError):
+    """A task has met schema ids that its epoch does not know. The driver, which is told by the message, asks the
+    registry, and the epoch begins again: a user never sees it."""
+
+    @classmethod
+    def of(cls, rank: int, part: str, ids: Sequence[str]) -> NewSchemaError:
+        """For ids of the key or the value (`part`) of the source of that rank."""
+        return cls(f"source {rank} met schemas of its {part}: {' '.join(ids[:10])}")  # a message is cut somewhere
+
+    @property
+    def met(self) -> tuple[int, str, list[str]]:
+        """What `of` was given."""
+        words = self.message.replace(":", "").split()
+        return int(words[1]), words[6], words[7:]
 
 
 class UnusableInputError(SourceError):

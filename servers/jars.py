@@ -17,7 +17,16 @@ from vsc.runtime.spark.base.object_stores import cloud_package
 from vsc.runtime.spark.base.releases import minor_release
 from vsc.runtime.spark.connectors.jars import DELTA, ICEBERG, KAFKA, KAFKA_JARS
 
-__all__ = ["BROKER", "CACHE", "broker_jars", "connector_jars", "lake_jars", "maven", "object_store_jars"]
+__all__ = [
+    "BROKER",
+    "CACHE",
+    "broker_jars",
+    "connector_jars",
+    "fetched_archive",
+    "lake_jars",
+    "maven",
+    "object_store_jars",
+]
 
 CACHE = Path(os.environ.get("VSC_TEST_CACHE") or Path.home() / ".cache/vsc-tests")
 BROKER = "4.3.1"
@@ -73,6 +82,19 @@ def object_store_jars() -> list[str]:
     wanted = [f"org.apache.hadoop:hadoop-aws:{hadoop}!software.amazon.awssdk:bundle", f"{cloud_package()}!*:*"]
     wanted += [f"software.amazon.awssdk:{part}:{sdk}" for part in ("s3", "s3-transfer-manager", "sts", "kms")]
     return sorted(map(str, _fetched(wanted, "-DincludeScope=runtime", "-DexcludeArtifactIds=slf4j-api").glob("*.jar")))
+
+
+def fetched_archive(wanted: str, folder: Path) -> Path:
+    """The file of Maven coordinates with a type and a classifier, in `folder`."""
+    _, artifact, release, kind, classifier = wanted.split(":")
+    archive = folder / f"{artifact}-{release}-{classifier}.{kind}"
+    if not archive.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(CACHE / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not archive.exists():
+                maven(folder, "dependency:copy", f"-Dartifact={wanted}", f"-DoutputDirectory={folder}")
+    return archive
 
 
 def _fetched(wanted: Sequence[str], *options: str) -> Path:

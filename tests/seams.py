@@ -24,7 +24,7 @@ _TESTS = Path(__file__).parent
 _ONLY_IN_TESTS = "memory"
 SEAMS = (
     *(f"{kind} {role}" for kind, facts in FACTS.items() if kind != _ONLY_IN_TESTS for role in facts.roles),
-    "formats of Kafka", "an object store",
+    "formats of Kafka", "a schema registry", "an object store",
     "the examples", "steps without state", "joins of tables, global tables, merge, explode", "a join of streams",
     "a corrected join", "distinct", "a stream in order", "what came before", "rows that expire", "records without key",
     "sources in step", "quiet sources",

@@ -22,6 +22,8 @@ _EXTRAS = {
     "pygls": "lsp", "lsprotocol": "lsp",
     "prometheus_client": "metrics", "confluent_kafka": "kafka", "fastavro": "kafka", "psycopg": "postgres",
     "watchfiles": "watch",
+    "authlib": "registry", "cachetools": "registry", "httpx2": "registry", "httpx": "registry", "attrs": "registry",
+    "certifi": "registry", "grpc_tools": "registry",
 }  # fmt: skip
 
 

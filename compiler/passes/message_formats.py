@@ -10,6 +10,7 @@ from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.source import Span
 from vsc.plan import Column, Schema
 from vsc.plan.connectors.facts import Role
+from vsc.plan.connectors.kafka import REGISTERED
 from vsc.plan.types import STRING, DataType, StructType, other_key, parse_type, types_in
 
 __all__ = ["check_messages"]
@@ -17,6 +18,8 @@ __all__ = ["check_messages"]
 _HEADERS = (parse_type("array<struct<key:string,value:binary>>"), parse_type("map<string,binary>"))
 _AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_FORMAT = {"schema": "format", "schema_id": "format", "key_schema": "key_format", "key_schema_id": "key_format"}
+
+_OF_REGISTRY = ("registry_auth", "subject_name_strategy", "record_name", "register")
 
 Options = Mapping[str, str | int | float | bool]
 
@@ -52,6 +55,7 @@ def check_messages(
         if options.get(name) == "avro":
             yield from _avro_columns(places[name], node, columns)
     yield from _avro_options(options, places, role)
+    yield from _registry_options(options, places)
 
 
 def _headers(name: str, place: Span, node: str, schema: Schema) -> Iterator[Finding]:
@@ -98,6 +102,26 @@ def _avro_options(options: Options, places: Mapping[str, Span], role: Role) -> I
         elif options[name] == "any" and role == "sink":
             message = f"a sink writes one schema id, and `{name}` is 'any'"
             yield Finding("VSC514", places[name], message, (), f"write the id, such as `{name} = 1`")
+
+
+def _registry_options(options: Options, places: Mapping[str, Span]) -> Iterator[Finding]:
+    """Options of a schema registry, which only some formats have."""
+    forms = {name: options.get(name) for name in ("format", "key_format")}
+    if "registry" not in options:
+        for name in (one for one in _OF_REGISTRY if one in options):
+            message = f"`{name}` is for a schema registry, and `registry` is not given"
+            yield Finding("VSC514", places[name], message, (), f"write `registry = '${{url}}'`, or remove `{name}`")
+        for name, form in forms.items():
+            if form == "protobuf":
+                message = "the schemas of Protobuf come from a schema registry, and `registry` is not given"
+                yield Finding("VSC514", places[name], message, (), "write `registry = '${url}'`")
+        return
+    if not any(form in REGISTERED or (isinstance(form, str) and "${" in form) for form in forms.values()):
+        message = f"a schema registry has schemas of {', '.join(REGISTERED)}, and neither key nor value is one of these"
+        yield Finding("VSC514", places["registry"], message, (), "remove `registry`, or write another format")
+    for name in (one for one in ("schema_id", "key_schema_id") if one in options):
+        message = f"with `registry`, each record says its schema id, and `{name}` cannot be given"
+        yield Finding("VSC514", places[name], message, (), f"remove `{name}`")
 
 
 def _listing(columns: Sequence[Column]) -> str:

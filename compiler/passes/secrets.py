@@ -19,10 +19,11 @@ def written_secrets(clause: syntax.ConnectorClause) -> Iterator[Finding]:
         if not isinstance(text, str):
             continue
         name = option.name.text
-        if option.quoted and text and is_secret(name) and "${" not in text:
+        if text and is_secret(name) and "${" not in text and not (name == "registry_auth" and text.startswith("file:")):
             variable = re.sub(r"\W", "_", name.rpartition(".")[2])  # a shell's variable has no dots
+            quoted = f"'{name}'" if option.quoted else name
             yield _finding(option, f"`{name}` is written as text, and every checkpoint would hold it",
-                           f"write `'{name}' = '${{{variable}}}'`, and give it in the environment")  # fmt: skip
+                           f"write `{quoted} = '${{{variable}}}'`, and give it in the environment")  # fmt: skip
         elif (instead := instead_of_secret(text)) is not None:
             yield _finding(option, f"`{name}` holds a password as text, and every checkpoint would hold it",
                            f"write `{instead}`, and give it in the environment")  # fmt: skip

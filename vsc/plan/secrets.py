@@ -21,7 +21,7 @@ _START = r"(?<![\w-])"
 """Where a name begins: nowhere inside of it, or each hyphen of a long text would be a place to try."""
 _BEGIN = r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----"
 SECRET_NAME = (
-    rf"{_SECRET}$|(?:^|[._-])(?:pass|ssl\.key\.pem|ssl\.keystore\.key|basic\.auth\.user\.info|private[._-]?key)$"
+    rf"{_SECRET}$|(?:^|[._-])(?:pass|ssl\.key\.pem|ssl\.keystore\.key|basic\.auth\.user\.info|private[._-]?key|registry_auth)$"
     r"|account\.key$|\.(?:account\.key|client\.secret|user\.password|refresh\.token)\."
     r"|\.sas[.-](?:fixed\.)?token|fs\.azure\.sas\.|client-provided-key(?:\.|$)"
 )

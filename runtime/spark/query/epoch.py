@@ -33,6 +33,7 @@ from vsc.runtime.spark.query.failures import translated
 from vsc.runtime.spark.query.gone_files import GoneFiles
 from vsc.runtime.spark.query.missing_columns import MissingColumns
 from vsc.runtime.spark.query.pacer import Pacer
+from vsc.runtime.spark.query.source_schemas import SourceSchemas
 from vsc.runtime.spark.report.bad_rows import BadRows
 from vsc.runtime.spark.session.executors import Executors
 
@@ -55,6 +56,7 @@ class EpochWriter:
     columns: MissingColumns
     gone: GoneFiles
     topics: Topics
+    schemas: SourceSchemas
     bad_rows: BadRows
     refusals: Refusals
     executors: Executors
@@ -84,16 +86,20 @@ class EpochWriter:
         self.gone.check()
         self.columns.check()
         pace = self.pacer.decide(epoch)
-        if len(self.sinks) == 1 and self.sinks[0].computes and self.sinks[0].is_new(epoch):
-            report = self._passed_on(batch, epoch, self.sinks[0])
-        else:
-            report = self._kept(batch, epoch)
+        report = self.schemas.complete(epoch, lambda: self._computed(batch, epoch))
         report.outstanding, report.now, report.latest = self.pacer.outstanding, pace.now, pace.latest
         self.checkpoint.keep(report)
         self.bad_rows.tell(report)
         self.pacer.done(report)
         for hook in self.hooks:
             hook(report)
+
+    def _computed(self, batch: DataFrame, epoch: int) -> EpochReport:
+        """Computes the output and writes it. What may fail for want of a schema shows in no sink before it is whole."""
+        alone = len(self.sinks) == 1 and self.sinks[0].computes and not self.schemas.any
+        if alone and self.sinks[0].is_new(epoch):
+            return self._passed_on(batch, epoch, self.sinks[0])
+        return self._kept(batch, epoch)
 
     def _check_read(self, report: EpochReport) -> None:
         """Checks, once the rows of an epoch have been read, that they are what Kafka had for it, and who read them."""

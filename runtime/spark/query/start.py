@@ -35,6 +35,7 @@ from vsc.runtime.spark.checkpoint.replacing import MAKING
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka.client import KafkaGroups
+from vsc.runtime.spark.connectors.kafka.registry.schemas import PROPERTY as SCHEMAS
 from vsc.runtime.spark.connectors.kafka.topic_ids import Topics
 from vsc.runtime.spark.connectors.kafka.topics import TopicLook
 from vsc.runtime.spark.connectors.refusals import Refusals
@@ -54,6 +55,7 @@ from vsc.runtime.spark.query.pacer import Pacer
 from vsc.runtime.spark.query.preflight import PreparedRun, prepare
 from vsc.runtime.spark.query.running_query import Epochs, RunningQuery
 from vsc.runtime.spark.query.shared import shared_by
+from vsc.runtime.spark.query.source_schemas import SourceSchemas
 from vsc.runtime.spark.query.written_folders import unless_refused, written_folders
 from vsc.runtime.spark.report.bad_rows import BadRows
 from vsc.runtime.spark.report.lineage import RunLineage
@@ -239,6 +241,8 @@ def _started(what: Opened, spark: SparkSession, on_epoch: Sequence[Hook]) -> Sta
         look = TopicLook(spark)
         topics = Topics(what.resolved, look.id, look.ranges)
         topics.begin(opened)
+        schemas = SourceSchemas(what.resolved, opened.files, partial(spark.sparkContext.setLocalProperty, SCHEMAS))
+        schemas.begin(SparkLogs(opened.files).done)
         pacer, bad_rows, to_sinks = _pacer(spark, what, topics, held), BadRows(plan, job.max_bad), delivery(plan)
         groups = KafkaGroups(what.resolved)
         hooks = forerunner.written, what.warnings.tell, lambda _: groups.commit(pacer.taken()), *on_epoch
@@ -252,6 +256,7 @@ def _started(what: Opened, spark: SparkSession, on_epoch: Sequence[Hook]) -> Sta
             columns,
             GoneFiles(spark, what.resolved),
             topics,
+            schemas,
             bad_rows,
             Refusals(plan, opened.partitions),
             executors,

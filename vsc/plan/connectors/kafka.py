@@ -23,7 +23,7 @@ from vsc.plan.connectors.facts import (
 from vsc.plan.connectors.place import Place
 from vsc.plan.connectors.spark_values import wrong_age, wrong_number
 
-__all__ = ["KafkaFacts"]
+__all__ = ["REGISTERED", "KafkaFacts"]
 
 _PREFIX = "kafka."
 _SPLITS = frozenset(("minpartitions", "maxrecordsperpartition"))
@@ -46,8 +46,14 @@ _COUNTED = {
     "fetchoffset.retryintervalms": "a number of milliseconds",
 }  # fmt: skip
 _SERVER = re.compile(r"(?:\w+://)?(?:\[[^\s\]]+\]|[^\s,;/:\[\]]+)(?::\d{1,5})?")
+_URL = re.compile(r"\d+|https?://\S+")
+"""The URL of a registry; a variable alone stands for one."""
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _ISOLATION = ("read_committed", "read_uncommitted")
+SUBJECTS = ("topic", "record", "topic-record")
+"""What the subject of a value's schema is called after: see `subject_name_strategy`."""
+REGISTERED = ("avro", "protobuf", "json")
+"""The formats whose schemas a registry has."""
 _SCHEMA_ID = OptionSpec("whole number or 'any'", "1")
 
 
@@ -58,13 +64,18 @@ class KafkaFacts(ConnectorFacts):
     options: ClassVar[Mapping[str, OptionSpec]] = {
         "bootstrap_servers": OptionSpec("string", "'localhost:9092'"),
         "topic": OptionSpec("string", "'payments'"),
-        "format": OptionSpec("string", "'json'", ("json", "avro", "string", "debezium")),
-        "key_format": OptionSpec("string", "'string'", ("string", "json", "avro", "none")),
+        "format": OptionSpec("string", "'json'", ("json", "avro", "protobuf", "string", "debezium")),
+        "key_format": OptionSpec("string", "'string'", ("string", "json", "avro", "protobuf", "none")),
         "headers": OptionSpec("string", "'headers'"),
         "schema": OptionSpec("string", "'payments.avsc'"),
         "schema_id": _SCHEMA_ID,
         "key_schema": OptionSpec("string", "'payments-key.avsc'"),
         "key_schema_id": _SCHEMA_ID,
+        "registry": OptionSpec("string", "'${registry}'"),
+        "registry_auth": OptionSpec("string", "'${registry_auth}'"),
+        "subject_name_strategy": OptionSpec("string", "'topic'", SUBJECTS),
+        "record_name": OptionSpec("string", "'com.example.Payment'"),
+        "register": OptionSpec("true or false", "true"),
         "starting_offsets": OptionSpec("string", "'earliest'"),
         "group": OptionSpec("string", "'payments'"),
         **DEBEZIUM_OPTIONS,
@@ -73,6 +84,7 @@ class KafkaFacts(ConnectorFacts):
     }
     required = ("bootstrap_servers", "topic", "format")
     source_only = ("starting_offsets", "group", "max_ahead", *DEBEZIUM_OPTIONS)
+    sink_only = ("register",)
     of_tables = (DEBEZIUM,)
     removes = True
     stream_sink_only = ("with_timestamp",)
@@ -94,6 +106,8 @@ class KafkaFacts(ConnectorFacts):
         value = VARIABLE.sub("1", value)
         if name == "topic" and (not _TOPIC.fullmatch(value) or value in (".", "..")):
             return f"'{value}' is not a name for a topic", "a topic's name is made of letters, digits, `.`, `_` and `-`"
+        if name == "registry" and not all(_URL.fullmatch(one.strip()) for one in value.split(",")):
+            return f"`{name}` is not the URL of a schema registry", f"write `{name} = 'http://HOST:PORT'`"
         if name == "bootstrap_servers" and not all(_SERVER.fullmatch(one.strip()) for one in value.split(",")):
             return f"`{name}` is not a list of brokers", f"write `{name} = 'HOST:PORT, HOST:PORT'`"
         return None

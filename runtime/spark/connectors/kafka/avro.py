@@ -109,15 +109,18 @@ def avro_column(form: AvroForm, values: Column) -> Column:
     return made(values)
 
 
-def decoded(form: AvroForm, values: pa.Array) -> tuple[list[pa.Array], list[str | None]]:
-    """The columns, and why a value cannot be read; null stays null."""
+def decoded(
+    form: AvroForm, values: pa.Array, fill: Callable[[Any], Any] | None = None
+) -> tuple[list[pa.Array], list[str | None]]:
+    """The columns, and why a value cannot be read; null stays null. `fill` changes a record before its columns are
+    taken."""
     schema, nothing = _parsed(form.schema), [None] * len(form.columns)
     rows, problems = [], []
     for value in values.to_pylist():
         row, problem = nothing, None
         if value is not None:
             try:
-                row = _row(form, schema, value)
+                row = _row(form, schema, value, fill)
             except Exception as error:  # fastavro raises anything on bytes that are not Avro
                 problem = _why(value, form, error)
         rows.append(row)
@@ -155,7 +158,7 @@ def _shown(names: Sequence[str], row: Sequence[Any]) -> str:
     return f"{{{text if len(text) <= 200 else text[:197] + '...'}}}"
 
 
-def _row(form: AvroForm, schema: Any, value: bytes) -> list[Any]:
+def _row(form: AvroForm, schema: Any, value: bytes, fill: Callable[[Any], Any] | None) -> list[Any]:
     stream = io.BytesIO(value)
     if form.id is not None:
         _skip_header(stream, form.id)
@@ -165,6 +168,8 @@ def _row(form: AvroForm, schema: Any, value: bytes) -> list[Any]:
         raise ValueError(f"{left} of its {len(value)} bytes are behind the record")
     if form.bare:
         return [_internal(found, form.columns[0])]
+    if fill is not None:
+        found = fill(found)
     return [_internal(found.get(column.name), column) for column in form.columns]
 
 

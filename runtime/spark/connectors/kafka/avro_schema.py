@@ -15,7 +15,7 @@ from fastavro.schema import SchemaParseException, UnknownType, expand_schema
 from vsc.plan.nodes import Column
 from vsc.plan.types import ArrayType, DataType, DecimalType, Field, MapType, StructType
 
-__all__ = ["derived", "is_record", "loaded", "misfit"]
+__all__ = ["branches", "derived", "is_record", "loaded", "misfit", "misfit_of"]
 
 Use = Literal["read", "write"]
 _SCALARS: dict[str, Any] = {
@@ -84,7 +84,11 @@ def loaded(path: str) -> str:
 
 def misfit(schema: str, columns: Sequence[Column], use: Use) -> str | None:
     """Why `columns` cannot be read from, or written as, values of a schema; None if they can."""
-    found = _expanded(schema)
+    return misfit_of(_expanded(schema), columns, use)
+
+
+def misfit_of(found: Any, columns: Sequence[Column], use: Use) -> str | None:
+    """As `misfit`, for a schema in which each named type is written out where it is used."""
     if len(columns) == 1 and not _holds_records(found):
         return next(_misfits(found, columns[0].type, columns[0].name, use), None)
     return next(_misfits(found, StructType(tuple(Field(c.name, c.type) for c in columns)), "", use), None)
@@ -101,10 +105,10 @@ def _expanded(schema: str) -> Any:
 
 
 def _holds_records(schema: Any) -> bool:
-    return any(isinstance(one, dict) and one["type"] == "record" for one in _branches(schema))
+    return any(isinstance(one, dict) and one["type"] == "record" for one in branches(schema))
 
 
-def _branches(schema: Any) -> list[Any]:
+def branches(schema: Any) -> list[Any]:
     """What a value may be, but null."""
     found = schema if isinstance(schema, list) else [schema]
     found = [one["type"] if isinstance(one, dict) and isinstance(one["type"], dict | list) else one for one in found]
@@ -120,7 +124,7 @@ def _kind(schema: Any) -> str:
 
 def _misfits(schema: Any, type: DataType, name: str, use: Use) -> Iterator[str]:
     """A value is read from every branch of a union, and written as any."""
-    found = [next(_misfits_one(one, type, name, use), None) for one in _branches(schema)]
+    found = [next(_misfits_one(one, type, name, use), None) for one in branches(schema)]
     wrong = [one for one in found if one is not None]
     if wrong and (use == "read" or len(wrong) == len(found)):
         yield wrong[0]

@@ -27,6 +27,8 @@ from vsc.runtime.spark.connectors.kafka.client import PREFIX, brokers, check_top
 from vsc.runtime.spark.connectors.kafka.input import KafkaInput
 from vsc.runtime.spark.connectors.kafka.layout import Part, layout
 from vsc.runtime.spark.connectors.kafka.position import settled_offsets, write_offsets
+from vsc.runtime.spark.connectors.kafka.registry.framing import HEADERS
+from vsc.runtime.spark.connectors.kafka.registry.sources import check_source
 from vsc.runtime.spark.connectors.kafka.texts import texts_reader
 from vsc.runtime.spark.connectors.position import SeenFiles, SourceNotes
 from vsc.runtime.spark.connectors.spark_source import Input, SparkSource
@@ -41,7 +43,6 @@ from vsc.runtime.spark.formats.source_columns import (
     VALUE,
     RowReader,
 )
-from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
 
 __all__ = ["Kafka"]
 
@@ -74,6 +75,10 @@ class Kafka(Connector):
         layout(options, node, node.source.columns, "read")
         check_topic(options, "read")
 
+    def reach_source(self, node: Node, options: Options) -> None:
+        """Refuses a source whose columns are not in the newest schemas of the registry."""
+        check_source(node, options)
+
     def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
         """The records from the starting offsets on."""
         try:
@@ -87,7 +92,7 @@ class Kafka(Connector):
         """What reads keys and values that are texts."""
         columns = node.source.columns
         key = frozenset(c.name for c in node.schema.key)
-        return texts_reader(layout(options, node, columns, "read"), columns, key, options)
+        return texts_reader(layout(options, node, columns, "read"), columns, key, options, node.source.rank)
 
     def position_help(self, options: Options) -> str:
         """Offsets."""
@@ -116,6 +121,8 @@ class Kafka(Connector):
         """Refuses formats and options that cannot be, and a topic that cannot be written."""
         _check_formats(options, SinkError)
         refuse(options, "sink", SinkError)
+        if options.get("registry") is not None:
+            raise SinkError(f"{options.place}: a sink does not write to topics with a schema registry yet")
         if options.text("format") == "string" and options.flag("with_timestamp"):
             raise SinkError(f"{options.place}: the format 'string' has no place for `with_timestamp`", "use json")
         check_topic(options, "write")
@@ -152,7 +159,8 @@ def _rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
     headers = [] if record.headers is None else [_headers(record.headers).alias("of_headers")]
     records = _records(spark, options).select(
         F.col("value").isNull().alias(DELETED), *map(F.col, ("key", "value", "partition", "offset", "timestamp")),
-        *(_texts(part).alias(f"of_{part.name}") for part in record.parts if part.form not in TEXT_FORMATS), *headers,
+        *(_texts(part).alias(f"of_{part.name}") for part in record.parts if not part.in_worker), *headers,
+        *(_framed(part).alias(f"framed_{part.name}") for part in record.parts if part.registered),
     )  # fmt: skip
     place = {c.name: _value(part, c) for part in record.parts for c in part.columns}
     if record.headers is not None:
@@ -163,7 +171,11 @@ def _rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
         _part(options.text("topic")).alias(PART), F.col("offset").alias(OFFSET),
         F.unix_millis("timestamp").alias(TIME), F.col(DELETED),
         F.coalesce(*map(_problem, record.parts)).alias(BAD),
-        *(F.col(part.name).alias(texts_of[part.name]) for part in record.parts if part.form in TEXT_FORMATS),
+        *(
+            F.col(f"framed_{part.name}" if part.registered else part.name).alias(texts_of[part.name])
+            for part in record.parts
+            if part.in_worker
+        ),
     )  # fmt: skip
 
 
@@ -179,19 +191,25 @@ def _texts(part: Part) -> Column:
 
 def _value(part: Part, column: DeclaredColumn) -> Column:
     """A column of a part; null where it is still to be read."""
-    if part.form in TEXT_FORMATS:
+    if part.in_worker:
         return F.lit(None).cast(str(column.type))
     return F.col(f"of_{part.name}") if part.avro is None else F.col(f"of_{part.name}")[column.name]
 
 
 def _problem(part: Part) -> Column:
     """Why the bytes of a part cannot be read, if it has to be said here."""
-    if part.form in TEXT_FORMATS:
+    if part.in_worker:
         return F.lit(None).cast("string")
     found = F.col(f"of_{part.name}")
     if part.avro is not None:
         return F.concat(F.lit(f"its {part.name} is not of its Avro schema: "), found[BAD])
     return F.when(F.col(part.name).isNotNull() & found.isNull(), F.lit(f"its {part.name} is not UTF-8 text"))
+
+
+def _framed(part: Part) -> Column:
+    """The bytes of a part, behind what a header says of their schema, if one does."""
+    found = F.element_at(F.filter("headers", lambda one: one["key"] == HEADERS[part.name]), -1)["value"]
+    return F.coalesce(F.concat(found, F.col(part.name)), F.col(part.name))
 
 
 def _part(topic: str) -> Column:
@@ -220,7 +238,7 @@ def _records(spark: SparkSession, options: Options) -> DataFrame:
         "subscribe": options.text("topic"),
         f"{PREFIX}bootstrap.servers": options.text("bootstrap_servers"),
         "startingOffsets": str(options.get("starting_offsets") or "earliest"),
-        "includeHeaders": str(options.get("headers") is not None).lower(),
+        "includeHeaders": str(options.get("headers") is not None or options.get("registry") is not None).lower(),
     }
     given = {name.lower() for name in options.spark}
     defaults = {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}

@@ -59,6 +59,10 @@ def read(node: Node, variables: Mapping[str, str], path: str, time: int | None) 
         raise SourceError(f"{options.place}: records in Avro are not text, as a file of `kcat -J` has them", _INSTEAD)
     if time is not None:
         raise SourceError(f"{options.place} reads the times of its records from the file (`ts`)", "remove `timestamp`")
+    if options.get("registry") is not None:
+        raise SourceError(
+            f"{options.place}: records with schema ids are not text, as a file of `kcat -J` has them", _INSTEAD
+        )
     record = layout(options, node, columns, "read")
     records = _records(path, node.source.timestamp is None)
     found: dict[str, pa.Array] = {
@@ -82,7 +86,7 @@ def read(node: Node, variables: Mapping[str, str], path: str, time: int | None) 
         BAD: pa.nulls(len(records), pa.string()),
     }
     rows = pa.RecordBatch.from_arrays(list(found.values()), names=list(found))
-    reader = texts_reader(record, columns, key, options)
+    reader = texts_reader(record, columns, key, options, node.source.rank)
     (rows,) = [rows] if reader is None else reader([rows])
     return source_rows(node.source, Origin(node.name, node.source.rank, ""), rows, 0, {})
 

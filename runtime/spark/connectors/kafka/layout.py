@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from vsc.plan.connectors import facts_of
+from vsc.plan.connectors.kafka import REGISTERED
 from vsc.plan.nodes import Column, Node
 from vsc.plan.types import STRING
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
 
 if TYPE_CHECKING:
     from vsc.runtime.spark.connectors.kafka.avro import AvroForm
@@ -20,12 +22,19 @@ __all__ = ["Layout", "Part", "key_format", "layout"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The key or the value of a record (`name`): its format, and the columns in it."""
+    """The key or the value of a record (`name`): its format, and the columns in it; `registered`: with a schema that is
+    in a registry."""
 
     name: Literal["key", "value"]
     form: str
     columns: tuple[Column, ...]
     avro: AvroForm | None
+    registered: bool = False
+
+    @property
+    def in_worker(self) -> bool:
+        """Whether a source hands the bytes to a worker, which makes columns of them."""
+        return self.registered or self.form in TEXT_FORMATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,9 @@ def layout(options: Options, node: Node, columns: Sequence[Column], use: Literal
                 f"{options.place}: the format 'string' is one column of type string, and the {name} has {given}",
                 "use json",
             )
+        written = options.get("format" if name == "value" else "key_format")
+        if options.get("registry") is not None and written in REGISTERED:
+            return Part(name, form, columns, None, registered=True)
         if form != "avro":
             return Part(name, form, columns, None)
         from vsc.runtime.spark.connectors.kafka.avro import avro_form  # needs fastavro

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from vsc.plan.nodes import Column
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.layout import Layout, Part
+from vsc.runtime.spark.connectors.kafka.registry.reader import RegistryReader
 from vsc.runtime.spark.formats.json_rows import NOT_TEXT
 from vsc.runtime.spark.formats.misfits import shown
 from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, KEY, VALUE
@@ -41,7 +42,11 @@ class _Texts:
     def _problem(self, problem: str | None, text: bytes) -> str | None:
         if problem == NOT_TEXT:
             return f"its {self.part} is not UTF-8 text"
-        if problem is None or self.part == "value":
+        if problem is None:
+            return problem
+        if isinstance(self.reader, RegistryReader):
+            return f"its {self.part} cannot be read: {problem}"
+        if self.part == "value":
             return problem
         wanted = ", ".join(f"{column.name} {column.type}" for column in self.reader.columns)
         return f"its key {shown(text.decode())} is not JSON for ({wanted})"
@@ -80,16 +85,23 @@ class KafkaTexts:
             yield pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
-def texts_reader(record: Layout, columns: Sequence[Column], key: frozenset[str], options: Options) -> KafkaTexts | None:
-    """What reads the parts of a record that are texts; None if there is none. `key` are the names of key columns."""
-    found = [_texts(part, columns, key, options) for part in record.parts if part.form in TEXT_FORMATS]
+def texts_reader(
+    record: Layout, columns: Sequence[Column], key: frozenset[str], options: Options, rank: int = 0
+) -> KafkaTexts | None:
+    """What reads the parts of a record that a worker reads; None if there is none. `key` are the names of key columns,
+    `rank` is that of the source."""
+    found = [_texts(part, columns, key, options, rank) for part in record.parts if part.in_worker]
     return KafkaTexts(tuple(found)) if found else None
 
 
-def _texts(part: Part, columns: Sequence[Column], key: frozenset[str], options: Options) -> _Texts:
+def _texts(part: Part, columns: Sequence[Column], key: frozenset[str], options: Options, rank: int) -> _Texts:
     wanted = Wanted(part.columns, key, whole=True, bare=part.name == "key")
     places = tuple(columns.index(column) for column in part.columns)
-    return _Texts(part.name, TEXT_FORMATS[part.form].reader(wanted, options), places)
+    texts = TEXT_FORMATS[part.form].reader(wanted, options) if part.form in TEXT_FORMATS else None
+    if part.registered:
+        return _Texts(part.name, RegistryReader(rank, part.name, part.form, part.columns, texts), places)
+    assert texts is not None, part.form
+    return _Texts(part.name, texts, places)
 
 
 def _places(given: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""One broker for all tests of Kafka, and a cluster for those that kill brokers."""
+"""One broker and one schema registry for all tests of Kafka, and a cluster for those that kill brokers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from servers.kafka import Broker
+from servers.registry import RegistryServer
 
 
 @pytest.fixture(scope="session")
@@ -43,3 +44,12 @@ def topic(broker: Broker, topic_names: Iterator[str]) -> Callable[..., str]:
         return name
 
     return make
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryServer]:
+    """A running schema registry."""
+    found = RegistryServer(tmp_path_factory.mktemp("registry"))
+    found.start()
+    yield found
+    found.stop()

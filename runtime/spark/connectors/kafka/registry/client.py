@@ -1,0 +1,191 @@
+"""A schema registry with Confluent's interface, asked by Confluent's client: schemas by their ids and by subjects.
+
+Guarantees: a registry that does not answer, and credentials that it refuses, are errors that name the place within
+seconds; the credentials never show. A schema comes with whatever it refers to. Driver only. Not for what schemas say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from vsc.extras import required
+from vsc.plan.secrets import masked
+from vsc.runtime.errors import ConfigurationError, SinkError, SourceError, VscRuntimeError
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.kafka.registry.schemas import Kind, WriterSchema
+
+__all__ = ["Registered", "Registry"]
+
+_TIMEOUT_S, _RETRIES, _PAUSE_MS, _LATEST_S = 10, 2, 300, 5
+_NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
+_NEWEST = 100
+"""So many versions of a subject are fetched at once."""
+_KINDS: dict[str, Kind] = {"AVRO": "avro", "JSON": "json", "PROTOBUF": "protobuf"}
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A version of a subject."""
+
+    subject: str
+    version: int
+    id: int
+    schema: WriterSchema
+
+
+class Registry:
+    """The registry of a source or a sink, in whose name it raises `error`."""
+
+    def __init__(self, options: Options, error: type[SourceError | SinkError]) -> None:
+        self._place, self._error, self.url = options.place, error, options.text("registry")
+        auth = options.get("registry_auth")
+        self._client = _client(self.url, None if auth is None else _credentials(str(auth), options.place))
+
+    def by_id(self, id: str) -> WriterSchema | None:
+        """The schema of an id, or of a GUID; None if the registry does not have it."""
+        with self._asking(f"the schema {id}", _NO_SCHEMA) as asked:
+            found = self._client.get_schema(int(id)) if id.isdecimal() else self._client.get_schema_by_guid(id)
+            asked.found = self._whole(found)
+        answer: WriterSchema | None = asked.found
+        return answer
+
+    def newest(self, subject: str) -> Registered | None:
+        """The newest version of a subject; None if there is no such subject."""
+        with self._asking(f"the subject {subject!r}", _NO_SUBJECT, _NO_VERSION) as asked:
+            asked.found = self._registered(self._client.get_latest_version(subject))
+        answer: Registered | None = asked.found
+        return answer
+
+    def versions(self, subject: str) -> list[Registered]:
+        """The newest versions of a subject, oldest first; none if there is no such subject."""
+        with self._asking(f"the versions of {subject!r}", _NO_SUBJECT, _NO_VERSION) as asked:
+            numbers = sorted(self._client.get_versions(subject))[-_NEWEST:]
+            asked.found = [self._registered(self._client.get_version(subject, number)) for number in numbers]
+        return asked.found or []
+
+    def register(self, subject: str, kind: Kind, text: str) -> int:
+        """The id of a schema, as the registry writes it, registered for a subject."""
+        from confluent_kafka.schema_registry import Schema
+
+        with self._asking(f"to register a schema of {subject!r}") as asked:
+            asked.found = self._client.register_schema(subject, Schema(text, kind.upper()))
+        return int(asked.found)
+
+    def refuses(self, subject: str, kind: Kind, text: str) -> bool:
+        """Whether a schema could not be registered, as it is not compatible with those of the subject."""
+        from confluent_kafka.schema_registry import Schema
+
+        with self._asking(f"whether a schema fits {subject!r}", _NO_SUBJECT, _NO_VERSION) as asked:
+            asked.found = not self._client.test_compatibility(subject, Schema(text, kind.upper()))
+        return bool(asked.found)
+
+    def _registered(self, found: Any) -> Registered:
+        return Registered(found.subject, found.version, found.schema_id, self._whole(found.schema))
+
+    def _whole(self, schema: Any) -> WriterSchema:
+        """A schema with those that it refers to."""
+        kind = _KINDS.get(schema.schema_type or "AVRO")
+        if kind is None:
+            raise self._error(
+                f"{self._place}: the registry has a schema of {schema.schema_type}, which vsc cannot read"
+            )
+        referred = list(self._referred(schema, {}).items())
+        if kind == "avro" and referred:
+            from vsc.runtime.spark.connectors.kafka.registry.avro_resolution import inlined
+
+            return WriterSchema(kind, inlined(schema.schema_str, [text for _, text in referred]))
+        return WriterSchema(kind, schema.schema_str)
+
+    def _referred(self, schema: Any, found: dict[str, str]) -> dict[str, str]:
+        """The texts of what a schema refers to, by name: each after those that it refers to itself."""
+        for reference in schema.references or ():
+            if reference.name not in found:
+                version = self._client.get_version(reference.subject, reference.version)
+                self._referred(version.schema, found)
+                found[reference.name] = version.schema.schema_str
+        return found
+
+    @contextmanager
+    def _asking(self, what: str, *missing: int) -> Iterator[_Answer]:
+        """Errors of the client in the user's words; the answer stays None for the codes of what is `missing`."""
+        from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+        try:
+            yield (answer := _Answer())
+        except VscRuntimeError:
+            raise
+        except SchemaRegistryError as error:
+            if error.error_code in missing:
+                answer.found = None
+                return
+            raise self._refused(what, error) from None
+        except Exception as error:  # whatever its HTTP client raises, and what is not JSON
+            why = masked(" ".join(str(error).split()))[:200] or type(error).__name__
+            raise self._error(
+                f"{self._place}: the schema registry at {self.url} does not answer: {why}",
+                "start it, or correct `registry`",
+            ) from None
+
+    def _refused(self, what: str, error: Any) -> VscRuntimeError:
+        if error.http_status_code in (401, 403):
+            return self._error(
+                f"{self._place}: the schema registry at {self.url} refuses the credentials "
+                f"(HTTP {error.http_status_code})", "correct `registry_auth`"
+            )  # fmt: skip
+        why = " ".join(str(error.error_message).split())[:300]
+        return self._error(
+            f"{self._place}: the schema registry at {self.url}, asked for {what}, says: {why} "
+            f"(HTTP {error.http_status_code})", "correct `registry`, or what it says"
+        )  # fmt: skip
+
+
+@dataclass
+class _Answer:
+    found: Any = None
+
+
+@lru_cache(maxsize=16)
+def _client(url: str, auth: tuple[str, str] | str | None) -> Any:
+    """A client, with what it has fetched; `auth` is a user with a password, or a token."""
+    with required("a schema registry", "registry"):
+        from confluent_kafka.schema_registry import SchemaRegistryClient
+    settings: dict[str, Any] = {
+        "url": url, "timeout": _TIMEOUT_S, "max.retries": _RETRIES, "retries.wait.ms": _PAUSE_MS,
+        "cache.latest.ttl.sec": _LATEST_S,
+    }  # fmt: skip
+    if isinstance(auth, tuple):
+        settings["basic.auth.user.info"] = ":".join(auth)
+    elif auth is not None:
+        settings |= {
+            "bearer.auth.credentials.source": "STATIC_TOKEN", "bearer.auth.token": auth,
+            "bearer.auth.logical.cluster": "",
+        }  # fmt: skip
+    return SchemaRegistryClient(settings)
+
+
+def _credentials(given: str, place: str) -> tuple[str, str] | str:
+    """A user and a password, or a token, as an option or the file that it names has them."""
+    text = given
+    if given.startswith("file:"):
+        try:
+            text = Path(given.removeprefix("file:").removeprefix("//")).read_text(encoding="utf-8")
+        except (OSError, UnicodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise ConfigurationError(
+                f"{place}: the file of `registry_auth` cannot be read: {why}", "correct its path"
+            ) from None
+    kind, _, token = text.strip().partition(" ")
+    if kind.lower() == "bearer" and token:
+        return token.strip()
+    user, colon, password = text.strip().partition(":")
+    if not colon:
+        raise ConfigurationError(
+            f"{place}: `registry_auth` is neither USER:PASSWORD nor Bearer TOKEN",
+            "give one of them, as a variable or in a file ('file:PATH')",
+        )
+    return user, password

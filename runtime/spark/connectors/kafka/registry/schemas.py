@@ -1,0 +1,94 @@
+"""The schemas of a source's records, by their ids: as the driver has fetched them, the checkpoint keeps them and the
+tasks of an epoch are told.
+
+Guarantees: an id always means the same schema. One that the registry does not have stays unknown for the whole run, and
+for an epoch that is repeated; the next run asks for it again. Not for asking the registry: that is `client`. Not for
+what a schema says: that is the format's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+from pyspark import TaskContext
+
+from vsc.runtime.errors import NewSchemaError
+
+__all__ = ["PARTS", "PROPERTY", "Kind", "Known", "WriterSchema", "here"]
+
+PROPERTY = "vsc.schemas"
+"""The local property that holds the schemas of the running epoch's sources, as JSON."""
+PARTS: tuple[Literal["key"], Literal["value"]] = ("key", "value")
+Kind = Literal["avro", "json", "protobuf"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriterSchema:
+    """A schema that records were written with. `text`: JSON, of Protobuf a FileDescriptorSet in Base64; whole, with
+    whatever it refers to."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the schemas of one part of a source's records.
+
+    `reader` has the defaults of fields that a writer's schema lacks. `ids`: the schemas by their ids, numbers or GUIDs
+    as text. `unknown`: those that the registry does not have, each with the epoch that met it.
+    """
+
+    reader: WriterSchema | None = None
+    ids: Mapping[str, WriterSchema] = field(default_factory=dict)
+    unknown: Mapping[str, int] = field(default_factory=dict)
+
+    def has(self, id: str) -> bool:
+        """Whether it has been asked for."""
+        return id in self.ids or id in self.unknown
+
+    def after(self, epoch: int) -> Known:
+        """What a run knows that begins after `epoch`."""
+        return replace(self, unknown={id: met for id, met in self.unknown.items() if met > epoch})
+
+    def dump(self) -> dict[str, Any]:
+        """As JSON's values."""
+        return {
+            "reader": None if self.reader is None else [self.reader.kind, self.reader.text],
+            "ids": {id: [schema.kind, schema.text] for id, schema in self.ids.items()},
+            "unknown": dict(self.unknown),
+        }
+
+    @classmethod
+    def load(cls, data: Mapping[str, Any]) -> Known:
+        """What `dump` gave."""
+        reader = data["reader"]
+        return cls(
+            None if reader is None else WriterSchema(*reader),
+            {id: WriterSchema(*schema) for id, schema in data["ids"].items()},
+            dict(data["unknown"]),
+        )
+
+
+def here(rank: int, part: str, ids: Iterable[str]) -> Known:
+    """What the running task's epoch knows of the source of `rank`. NewSchemaError if one of the `ids` is not among it:
+    the driver asks for it, and the epoch begins again."""
+    context = TaskContext.get()
+    found = None if context is None else context.getLocalProperty(PROPERTY)
+    if found is None:
+        raise RuntimeError("the task did not receive its epoch's schemas (is PYSPARK_PIN_THREAD switched off?)")
+    known = _loaded(found)[str(rank), part]
+    new = sorted(id for id in ids if not known.has(id))
+    if new:
+        raise NewSchemaError.of(rank, part, new)
+    return known
+
+
+@lru_cache(maxsize=4)
+def _loaded(text: str) -> dict[tuple[str, str], Known]:
+    data = json.loads(text)
+    return {(rank, part): Known.load(known) for rank, parts in data.items() for part, known in parts.items()}

@@ -1,0 +1,104 @@
+"""What a source's schemas are before its first record is read: the reader's, and those of its subject so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vsc.plan.nodes import Column, Node
+from vsc.runtime.errors import AvroSchemaError, SourceError
+from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.kafka.layout import Part, layout
+from vsc.runtime.spark.connectors.kafka.registry.client import Registered, Registry
+from vsc.runtime.spark.connectors.kafka.registry.fits import declared, listed, misfit
+from vsc.runtime.spark.connectors.kafka.registry.schemas import Known, WriterSchema
+from vsc.runtime.spark.connectors.kafka.registry.subjects import subject
+
+__all__ = ["check_source", "fetched", "registered_parts", "settled"]
+
+
+def registered_parts(node: Node, options: Options) -> list[Part]:
+    """The key and the value, as far as their schemas are in a registry."""
+    if options.get("registry") is None:
+        return []
+    return [part for part in layout(options, node, node.source.columns, "read").parts if part.registered]
+
+
+def check_source(node: Node, options: Options) -> None:
+    """Refuses a source whose columns the newest schemas do not have. VscRuntimeError."""
+    for part in registered_parts(node, options):
+        _newest(Registry(options, SourceError), options, part)
+
+
+def settled(options: Options, part: Part, known: Known) -> Known:
+    """What is known when a run begins that knew `known`. The reader's schema stays as long as the columns fit it: what
+    was read with it is read again as it was. AvroSchemaError if they fit none."""
+    given = _given(options, part)
+    if given is not None:
+        return replace(known, reader=given)
+    if known.reader is not None and misfit(known.reader, part.columns, "read") is None:
+        return known
+    registry = Registry(options, SourceError)
+    newest = _newest(registry, options, part)
+    if newest is None:
+        return replace(known, reader=None)
+    ids = {str(one.id): one.schema for one in registry.versions(newest.subject)}
+    return replace(known, reader=newest.schema, ids={**ids, **known.ids})
+
+
+def fetched(options: Options, part: Part, known: Known, ids: Sequence[str], epoch: int) -> Known:
+    """What is known once an epoch has met `ids`."""
+    registry = Registry(options, SourceError)
+    found = {id: registry.by_id(id) for id in ids}
+    there = {id: schema for id, schema in found.items() if schema is not None}
+    return replace(
+        known,
+        ids={**known.ids, **there},
+        unknown={**known.unknown, **{id: epoch for id, schema in found.items() if schema is None}},
+    )
+
+
+def _newest(registry: Registry, options: Options, part: Part) -> Registered | None:
+    """The newest schema of a part's subject; None if there is none yet, or nothing says which subject it is."""
+    given = _given(options, part)
+    name = None if part.name == "key" else options.get("record_name")
+    of = subject(options, part.name, None if name is None else str(name))
+    if given is not None or of is None:
+        return None
+    newest = registry.newest(of)
+    if newest is None:
+        return None
+    _check_fits(options, newest, part.form, part.columns)
+    return newest
+
+
+def _check_fits(options: Options, newest: Registered, form: str, columns: Sequence[Column]) -> None:
+    what = f"{options.place}: the newest schema of {newest.subject!r} (version {newest.version}, id {newest.id})"
+    if newest.schema.kind != form:
+        raise AvroSchemaError(f"{what} is one of {newest.schema.kind}, not of {form}", "correct the format")
+    problem = misfit(newest.schema, columns, "read")
+    if problem is not None:
+        raise AvroSchemaError(
+            f"{what} does not fit the columns: {problem}; the schema has {listed(newest.schema)}, "
+            f"the columns are {declared(columns)}",
+            "correct the columns, or register a schema that has them",
+        )
+
+
+def _given(options: Options, part: Part) -> WriterSchema | None:
+    """The reader's schema that a file gives."""
+    from vsc.runtime.spark.connectors.kafka.avro_schema import loaded  # needs fastavro
+
+    path = options.get("schema" if part.name == "value" else "key_schema")
+    if path is None or part.form != "avro":
+        return None
+    try:
+        found = WriterSchema("avro", loaded(str(path)))
+    except ValueError as error:
+        raise AvroSchemaError(f"{options.place}: the schema '{path}' {error}", "correct it, or its path") from error
+    problem = misfit(found, part.columns, "read")
+    if problem is not None:
+        raise AvroSchemaError(
+            f"{options.place}: the schema '{path}' does not fit: {problem}", "correct the columns, or the schema"
+        )
+    return found
