@@ -34,7 +34,7 @@ def test_the_topology_shows_itself_and_its_run(outputs: list[list[Any]]) -> None
     title, *lines = status.data["text/plain"].splitlines()
     assert re.fullmatch(r"payments-\w{8}: ended", title)
     found = {line.split()[0]: line.split(maxsplit=1)[1] for line in lines if not line.startswith("  not found")}
-    assert found["done"] == "1 batch, 11 rows in, 7 out"
+    assert found["done"] == "1 epoch, 11 rows in, 7 out"
     assert found["read"] == "payments 6, rates 5"
     assert found["written"] == "large 1, priced 6"
     assert "  not found  1 tombstone in 'priced'" in lines

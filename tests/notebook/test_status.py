@@ -37,7 +37,7 @@ def test_a_query_that_has_ended(spark: SparkSession, given: dict[str, Any]) -> N
     assert status["isTriggerActive"] is False and status.keys() >= {"message", "isDataAvailable"}
     assert repr(status).splitlines() == [
         f"{query.name}: ended",
-        "  done     1 batch, 2 rows in, 1 out",
+        "  done     1 epoch, 2 rows in, 1 out",
         "  read     rows 2",
         "  written  parts 1",
         "  dropped  1 null_key in 'rows'",
@@ -71,8 +71,8 @@ def test_what_is_shown_stays_current_until_the_query_ends(spark: SparkSession, g
     shower = Thread(target=keep_current, args=(query, cast(Any, handle)))
     shower.start()
     query.processAllAvailable()
-    assert repr(query.status).splitlines()[1] == "  done     1 batch, 2 rows in, 1 out"
+    assert repr(query.status).splitlines()[1] == "  done     1 epoch, 2 rows in, 1 out"
     query.stop()
     shower.join(200)
     assert not shower.is_alive()
-    assert handle.shown[-1][:2] == [f"{query.name}: ended", "  done     1 batch, 2 rows in, 1 out"]
+    assert handle.shown[-1][:2] == [f"{query.name}: ended", "  done     1 epoch, 2 rows in, 1 out"]

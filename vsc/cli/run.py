@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trigger",
         default="available-now",
         metavar="WHEN",
-        help="available-now: all available input, then stop (default); once: the same in one batch; "
-        "or a duration such as '10 seconds': a batch at that interval until it is stopped",
+        help="available-now: all available input, then stop (default); once: the same in one epoch; "
+        "or a duration such as '10 seconds': an epoch at that interval until it is stopped",
     )
     parser.add_argument(
         "--max-idle",
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-bad",
         metavar="BOUND",
-        help="fail before a batch is written in which more rows of a source are bad: a number, or a percentage "
+        help="fail before an epoch is written in which more rows of a source are bad: a number, or a percentage "
         "of the rows read (default: no bound)",
     )
     parser.add_argument(

@@ -151,7 +151,7 @@ OPTIONS = tuple(option for options in _GROUPS.values() for option in options)
 
 _REFUSED = {
     "--class": ("a topology has no class to start", "leave it out; --jars adds jars"),
-    "--kill": ("vsc run does not end other runs", "send the run's process SIGTERM: it ends after its batch"),
+    "--kill": ("vsc run does not end other runs", "send the run's process SIGTERM: it ends after its epoch"),
     "--status": ("vsc run does not ask about other runs", "use spark-submit --status, or the cluster's page"),
     "--remote": ("Spark Connect is not supported", "run on the driver, with --master"),
     "--supervise": (

@@ -37,7 +37,7 @@ def bytes_text(n: int) -> str:
 def counted(n: int, noun: str) -> str:
     """``1 row``, ``2,000 rows``, ``2 batches``, ``2 entries``."""
     if n != 1:
-        noun = f"{noun[:-1]}ies" if noun.endswith("ry") else noun + ("es" if noun.endswith("ch") else "s")
+        noun = f"{noun[:-1]}ies" if noun.endswith("ry") else noun + ("es" if noun.endswith("tch") else "s")
     return f"{n:,} {noun}"
 
 

@@ -114,7 +114,7 @@ class EpochState:
             epochs = sorted(epochs_in(files, "commits"))
         if not epochs:
             raise CheckpointError(
-                f"the query of {checkpoint} has not committed an epoch yet", "wait for its first batch"
+                f"the query of {checkpoint} has not committed an epoch yet", "wait for its first epoch"
             )
         epoch = epochs[-1] if at_epoch is None else at_epoch
         if epoch not in epochs:

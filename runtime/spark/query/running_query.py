@@ -146,7 +146,7 @@ class Epochs:
 
 
 def _lines(event: Finished) -> Lines:
-    rows = [counted(event.batches, "batch"), f"{counted(event.input_rows, 'row')} in", f"{event.output_rows:,} out"]
+    rows = [counted(event.batches, "epoch"), f"{counted(event.input_rows, 'row')} in", f"{event.output_rows:,} out"]
     waiting = [("waiting", [f"{counted(event.waiting, 'record')} for other sources"])] if event.waiting else []
     return [("done", rows), *summary_parts(event), *waiting]
 
@@ -156,5 +156,5 @@ def _doing(query: RunningQuery, spark: Mapping[str, Any], running: int | None) -
         failure = query.exception()
         return "ended" if failure is None else f"failed: {str(failure).splitlines()[0]}"
     if running is not None:
-        return f"batch {running}"
-    return "preparing the next batch" if spark.get("isTriggerActive") else "waiting for new data"
+        return f"epoch {running}"
+    return "preparing the next epoch" if spark.get("isTriggerActive") else "waiting for new data"

@@ -72,11 +72,11 @@ class BadRows:
             if bad and not self._most.allows(bad, read):
                 why = _why(reasons)
                 first = min(row for (of, reason), row in report.metrics.examples().items() if of == name)
-                what = f"{counted(bad, 'bad row')} among the {counted(read, 'row')} of batch {report.epoch} ({why})"
+                what = f"{counted(bad, 'bad row')} among the {counted(read, 'row')} of epoch {report.epoch} ({why})"
                 raise BadRowError(
-                    f"{place}: {what}, more than --max-bad {self._most.text} allows: nothing of the batch is written. "
+                    f"{place}: {what}, more than --max-bad {self._most.text} allows: nothing of the epoch is written. "
                     f"The first: {first}",
-                    "fix the rows, or raise --max-bad; the same command then continues with this batch",
+                    "fix the rows, or raise --max-bad; the same command then continues with this epoch",
                 )
 
     def tell(self, report: EpochReport) -> None:

@@ -82,8 +82,8 @@ class PrometheusDisplay(Display, Collector):
 
     def _counters(self) -> Iterator[Metric]:
         for name, about, count in (
-            ("batches", "Micro-batches (epochs) that have ended", self._batches),
-            ("partitions", "Partitions of state that were worked on, summed over batches", self._partitions),
+            ("batches", "Epochs that have ended", self._batches),
+            ("partitions", "Partitions of state that were worked on, summed over epochs", self._partitions),
             ("restored_partitions", "Those whose state was taken from the checkpoint first", self._restored),
         ):
             yield CounterMetricFamily(f"vsc_{name}", about, count)

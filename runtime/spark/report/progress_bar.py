@@ -153,13 +153,13 @@ def _doing(activity: Activity, seconds: float) -> str:
         case Phase.STARTING:
             return f"starting Spark, {spent}"
         case Phase.WORKING:
-            return f"batch {activity.batch}, {spent}"
+            return f"epoch {activity.batch}, {spent}"
         case Phase.IDLE if seconds >= _PAUSE_SECONDS:
             return f"idle for {spent}, waiting for new data"
         case Phase.STOPPING:
             return stopping_text(activity)
         case _:
-            return f"preparing the next batch, {spent}"
+            return f"preparing the next epoch, {spent}"
 
 
 def _elapsed(seconds: float) -> str:

@@ -41,14 +41,14 @@ _SHOWN = 8
 
 def stopping_text(activity: Activity) -> str:
     """What a run answers to the first Ctrl-C."""
-    return "stopping" if activity.batch is None else f"finishing batch {activity.batch}, again to stop now"
+    return "stopping" if activity.batch is None else f"finishing epoch {activity.batch}, again to stop now"
 
 
 def batch_text(event: Batch) -> str:
-    """A batch in one line."""
+    """An epoch in one line."""
     rate = event.input_rows / max(event.duration_ms, 1) * 1000
     parts = [
-        f"batch {event.batch}: {counted(event.input_rows, 'row')} in",
+        f"epoch {event.batch}: {counted(event.input_rows, 'row')} in",
         f"{event.output_rows:,} out",
         f"{rounded_duration(event.duration_ms)} ({rate:,.0f} rows/s)",
         f"state {counted(event.state_rows, 'entry')} {bytes_text(event.state_bytes)}",
@@ -92,10 +92,10 @@ def ending(event: Finished) -> list[str]:
 def finished_text(event: Finished) -> str:
     """The end in one line."""
     rows = f"{counted(event.input_rows, 'row')} in, {event.output_rows:,} out"
-    text = f"finished: {counted(event.batches, 'batch')}, {rows}, {rounded_duration(event.duration_ms)}"
+    text = f"finished: {counted(event.batches, 'epoch')}, {rows}, {rounded_duration(event.duration_ms)}"
     if event.held:
-        them = "it" if event.held == 1 else "them"
-        text += f"; {_waiting(event.held)} until stream time advances (--drain emits {them})"
+        held, them = ("1 record is", "it") if event.held == 1 else (f"{event.held:,} records are", "them")
+        text += f"; {held} held until stream time advances (--drain emits {them})"
     if event.waiting:
         text += f"; {_waiting(event.waiting)} for sources that have not been read to their end"
     return text

@@ -89,8 +89,8 @@ def test_a_batch_with_too_many_bad_rows_is_not_written(
     for bound in ("19.9%", "1"):
         error = case.fails(text, max_bad=bound)
         assert error.message == (
-            "source 'rows' (line 1): 2 bad rows among the 10 rows of batch 0 (1 null_key, 1 unreadable), more than "
-            f"--max-bad {bound} allows: nothing of the batch is written. "
+            "source 'rows' (line 1): 2 bad rows among the 10 rows of epoch 0 (1 null_key, 1 unreadable), more than "
+            f"--max-bad {bound} allows: nothing of the epoch is written. "
             f"The first: row 9 of file:{tmp_path}/in/a has a null key column"
         )
         assert parquet_rows(tmp_path / "out") == []

@@ -86,7 +86,7 @@ def test_json_events() -> None:
 def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
     first, _, *summary, last = shown("lines")
     assert first.startswith(
-        "batch 1: 10 rows in, 8 out, 500 ms (20 rows/s), state 106 entries 3 KiB, 1 of 1 partition restored, 5 held, "
+        "epoch 1: 10 rows in, 8 out, 500 ms (20 rows/s), state 106 entries 3 KiB, 1 of 1 partition restored, 5 held, "
         "behind: orders 4 offsets, 1,007 records wait for other sources; dropped 2 null_key"
     )
     assert summary == [
@@ -101,9 +101,10 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
         "  state     rates 107 entries 199 B up to 1970-01-01 00:00:00.002",
         "  restored  1 of 2 partitions",
     ]
-    assert last.startswith("finished: 2 batches, 20 rows in, 16 out")
+    assert last.startswith("finished: 2 epochs, 20 rows in, 16 out")
     assert (
-        "5 records wait until stream time advances (--drain emits them); 7 records wait for sources that have" in last
+        "5 records are held until stream time advances (--drain emits them); 7 records wait for sources that have"
+        in last
     )
     assert "in 'priced' 6 look-ups were older than the table's history retention" in last
     assert "a retention of 1 hour 31 minutes would have been enough for them" in last
@@ -179,14 +180,14 @@ def test_one_is_singular() -> None:
     show.finished(tracker.finished())
     first, *_, last = stream.getvalue().splitlines()
     assert first.startswith(
-        "batch 0: 1 row in, 1 out, 500 ms (2 rows/s), state 1 entry 10 B, 1 held, behind: orders 1 file 2 KiB, "
+        "epoch 0: 1 row in, 1 out, 500 ms (2 rows/s), state 1 entry 10 B, 1 held, behind: orders 1 file 2 KiB, "
         "1 record waits for other sources"
     )
     assert "  lag       orders 1 file 2 KiB\n" in stream.getvalue()
     assert "  state     rates 1 entry 10 B\n" in stream.getvalue()
-    assert last.startswith("finished: 1 batch, 1 row in, 1 out, ")
+    assert last.startswith("finished: 1 epoch, 1 row in, 1 out, ")
     assert last.endswith(
-        "1 record waits until stream time advances (--drain emits it); "
+        "1 record is held until stream time advances (--drain emits it); "
         "1 record waits for sources that have not been read to their end; "
         "in 'priced' 1 look-up was older than the table's history retention: the table is read ahead of the stream, "
         "and a retention of 1 second would have been enough for it"
@@ -199,7 +200,7 @@ def test_one_is_singular() -> None:
 @pytest.mark.parametrize(
     ("style", "told"),
     [
-        ("lines", "finishing batch 12, again to stop now\n"),
+        ("lines", "finishing epoch 12, again to stop now\n"),
         ("json", '{"event": "stopping", "batch": 12}\n'),
         ("none", ""),
     ],
@@ -244,17 +245,17 @@ def test_live_lines_show_what_matters_however_narrow(monkeypatch: pytest.MonkeyP
     show.doing(Activity(Phase.WORKING, 3))
     clock.now += 61.1
     assert frame(show, 80) == [
-        "⠙ batch 3, 1 minute 1 second · 20 rows in 1 minute 5 seconds",
+        "⠙ epoch 3, 1 minute 1 second · 20 rows in 1 minute 5 seconds",
         "  20 rows/s · lag 4 files · dropped 4 · missed 6 · held 1 · state 7 entries",
     ]
     assert frame(show, 60) == [
-        "⠙ batch 3, 1 minute 1 second · 20 rows in 1 minute 5 seconds",
+        "⠙ epoch 3, 1 minute 1 second · 20 rows in 1 minute 5 seconds",
         "  20 rows/s · lag 4 files · dropped 4 · missed 6 · held 1",
         "  state 7 entries",
     ]
     assert all(len(line) <= 20 for line in frame(show, 20))
     show.doing(Activity(Phase.STOPPING, 3))
-    assert frame(show, 80)[0] == "⠙ finishing batch 3, again to stop now"
+    assert frame(show, 80)[0] == "⠙ finishing epoch 3, again to stop now"
 
 
 def test_work_moves_and_idleness_does_not(monkeypatch: pytest.MonkeyPatch) -> None:

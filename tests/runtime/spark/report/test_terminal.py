@@ -112,9 +112,9 @@ def test_stopped_while_spark_starts(keys: bytes, folder: Path) -> None:
 @pytest.mark.seam("console sink", "a terminal")
 def test_stopped_at_once_in_a_batch_then_when_idle_with_rows_in_a_file(folder: Path) -> None:
     with Terminal(folder, columns=60) as terminal:
-        terminal.until("batch 0, ")
+        terminal.until("epoch 0, ")
         terminal.press(CTRL_C)
-        terminal.until("finishing batch 0, again to stop now")
+        terminal.until("finishing epoch 0, again to stop now")
         terminal.press(CTRL_C)
         assert terminal.ended() == 130
         assert terminal.text.rstrip().endswith("interrupted: the same command continues from here")
@@ -126,7 +126,7 @@ def test_stopped_at_once_in_a_batch_then_when_idle_with_rows_in_a_file(folder: P
         assert re.search(r"rows/s · lag 0 · dropped 0 · missed 0 · held 0 · state \d entries", terminal.text)
         terminal.press(CTRL_C)
         assert terminal.ended() == 130
-        assert "stopping" in terminal.text and "finished: 1 batch, 2 rows in, 2 out" in terminal.text
+        assert "stopping" in terminal.text and "finished: 1 epoch, 2 rows in, 2 out" in terminal.text
         assert terminal.text.rstrip().endswith("interrupted: the same command continues from here")
         assert not [word for word in _PYTHONS if word in terminal.text]
     assert (folder / "out").read_text().count("upsert") == 2

@@ -98,7 +98,7 @@ def test_a_stop_waits_for_the_commit_of_an_epoch_that_is_written() -> None:
     interrupts.requested = True
     assert _to_its_end(started, watch, True, interrupts)
     stopping = Activity(Phase.STOPPING, 3)
-    assert shown == [stopping, stopping, "batch 3", stopping, "stopped"]
+    assert shown == [stopping, stopping, "epoch 3", stopping, "stopped"]
 
 
 def test_what_breaks_off_with_a_jvm_that_was_killed_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -184,7 +184,7 @@ def test_an_epoch_that_comes_again_with_other_content_is_an_error(case: Case) ->
 def test_a_refused_batch_shows_nothing(case: Case) -> None:
     case.says(*KEYED)
     case.add({"k": "a", "n": 1, "at": 1000}, {"k": None, "n": 2, "at": 1000})
-    assert "more than --max-bad 0 allows: nothing of the batch is written" in case.fails(max_bad="0").message
+    assert "more than --max-bad 0 allows: nothing of the epoch is written" in case.fails(max_bad="0").message
     assert case.broker.read(case.topic, committed=False) == []
     case.run(max_bad="1")
     assert [r.json["n"] for r in case.broker.read(case.topic)] == [1]
