@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
+from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.base.servers import Servers
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE, FileInput
@@ -46,6 +47,9 @@ class EpochSink:
 
     def prepare(self) -> None:
         """Looks at the target and repairs what a crash left, before the query starts. SinkError if it is refused."""
+
+    def settle(self, files: Files) -> None:
+        """Settles what it writes with, once the checkpoint, which has `files`, is claimed and written."""
 
     def lost(self) -> str | None:
         """What to say of a target that holds nothing of what earlier epochs, if any, wrote. After `prepare`."""

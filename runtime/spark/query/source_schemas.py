@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeVar
 
 from vsc.plan.nodes import Plan
@@ -34,10 +34,11 @@ class SourceSchemas:
     """The schemas of the sources of a `resolved` plan. `tell` hands them to the tasks of an epoch."""
 
     def __init__(self, resolved: Plan, files: Files, tell: Callable[[str], None]) -> None:
-        self._sources: dict[int, tuple[Options, Mapping[str, Part]]] = {}
+        self._sources: dict[int, tuple[Options, dict[str, Part]]] = {}
         for node in resolved.sources:
             options = Options.of_source(node)
-            if parts := {part.name: part for part in registered_parts(node, options)}:
+            parts: dict[str, Part] = {part.name: part for part in registered_parts(node, options)}
+            if parts:
                 self._sources[node.source.rank] = options, parts
         self._files, self._tell = files, tell
         self._known: dict[int, dict[str, Known]] = {}

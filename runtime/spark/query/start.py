@@ -243,6 +243,8 @@ def _started(what: Opened, spark: SparkSession, on_epoch: Sequence[Hook]) -> Sta
         topics.begin(opened)
         schemas = SourceSchemas(what.resolved, opened.files, partial(spark.sparkContext.setLocalProperty, SCHEMAS))
         schemas.begin(SparkLogs(opened.files).done)
+        for sink in sinks:
+            sink.settle(opened.files)
         pacer, bad_rows, to_sinks = _pacer(spark, what, topics, held), BadRows(plan, job.max_bad), delivery(plan)
         groups = KafkaGroups(what.resolved)
         hooks = forerunner.written, what.warnings.tell, lambda _: groups.commit(pacer.taken()), *on_epoch

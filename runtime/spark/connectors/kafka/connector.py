@@ -121,11 +121,17 @@ class Kafka(Connector):
         """Refuses formats and options that cannot be, and a topic that cannot be written."""
         _check_formats(options, SinkError)
         refuse(options, "sink", SinkError)
-        if options.get("registry") is not None:
-            raise SinkError(f"{options.place}: a sink does not write to topics with a schema registry yet")
         if options.text("format") == "string" and options.flag("with_timestamp"):
             raise SinkError(f"{options.place}: the format 'string' has no place for `with_timestamp`", "use json")
         check_topic(options, "write")
+
+    def reach_sink(self, sink: Sink, node: Node, fresh: bool, default_local: bool) -> None:
+        """Refuses schemas that the registry does not have, or does not take."""
+        options = Options.of_sink(sink)
+        if fresh and options.get("registry") is not None:  # else the checkpoint has them
+            from vsc.runtime.spark.connectors.kafka.sink import KafkaSink  # needs confluent_kafka
+
+            KafkaSink(sink, node, "").reach()
 
     def servers(self, options: Options) -> tuple[Servers, ...]:
         """Each broker, as Kafka names it to clients."""

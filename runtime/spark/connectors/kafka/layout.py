@@ -16,6 +16,7 @@ from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
 
 if TYPE_CHECKING:
     from vsc.runtime.spark.connectors.kafka.avro import AvroForm
+    from vsc.runtime.spark.connectors.kafka.registry.writers import Writer
 
 __all__ = ["Layout", "Part", "key_format", "layout"]
 
@@ -23,13 +24,14 @@ __all__ = ["Layout", "Part", "key_format", "layout"]
 @dataclass(frozen=True, slots=True)
 class Part:
     """The key or the value of a record (`name`): its format, and the columns in it; `registered`: with a schema that is
-    in a registry."""
+    in a registry, once that is known by its `writer`."""
 
     name: Literal["key", "value"]
     form: str
     columns: tuple[Column, ...]
     avro: AvroForm | None
     registered: bool = False
+    writer: Writer | None = None
 
     @property
     def in_worker(self) -> bool:

@@ -29,11 +29,13 @@ from vsc.plan.nodes import DeadLetters, Node, Sink
 from vsc.plan.types import BIGINT
 from vsc.runtime.errors import SinkError
 from vsc.runtime.expressions import null_rows
+from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka.client import client_settings
 from vsc.runtime.spark.connectors.kafka.epochs import create_epochs
 from vsc.runtime.spark.connectors.kafka.layout import Layout, Part, key_format, layout
+from vsc.runtime.spark.connectors.kafka.registry.sinks import check_sink, settled
 from vsc.runtime.spark.connectors.kafka.transaction import Transaction, forget_after
 from vsc.runtime.spark.exchange.output import CHANGE, TIMESTAMP, Output, RowTransform
 from vsc.runtime.spark.exchange.tally import Tally
@@ -61,6 +63,14 @@ class KafkaSink(EpochSink):
         added = [DeclaredColumn(TIMESTAMP, BIGINT)] if self._options.flag("with_timestamp") else []
         self._record = layout(self._options, node, [*node.schema.key, *node.schema.value, *added], "write")
         self._created = False
+
+    def reach(self) -> None:
+        """Refuses schemas that the registry does not have, or does not take."""
+        check_sink(self._options, self._node.name, self._record)
+
+    def settle(self, files: Files) -> None:
+        """The schemas that are in a registry."""
+        self._record = settled(self._options, self._node.name, self._record, files, self.id)
 
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Writes the epoch, or what of it is not there yet."""
@@ -168,18 +178,22 @@ class _Encoder:
 
     def _encoded(self, part: Part, batch: pa.RecordBatch) -> pa.Array:
         if _text_of(part) in self.names:
-            return batch.columns[self.names.index(_text_of(part))].cast(pa.binary())
+            text = batch.columns[self.names.index(_text_of(part))].cast(pa.binary())
+            return text if part.writer is None else part.writer.framed(text)
         arrays = [self._array(column, batch) for column in part.columns]
         if not arrays:
-            nothing = b"{}" if part.avro is None else part.avro.header
-            return pa.array([nothing] * batch.num_rows, pa.binary())
-        if part.avro is not None:
-            from vsc.runtime.spark.connectors.kafka.avro import encoded
+            nothing = b"{}" if part.form == "json" else b"" if part.avro is None else part.avro.header
+            found = pa.array([nothing] * batch.num_rows, pa.binary())
+            return found if part.writer is None else part.writer.framed(found)
+        try:
+            if part.writer is not None:
+                return part.writer.encoded(arrays)
+            if part.avro is not None:
+                from vsc.runtime.spark.connectors.kafka.avro import encoded
 
-            try:
                 return encoded(part.avro, arrays)
-            except ValueError as error:
-                raise SinkError(f"{self.place}: {error}", "correct the schema, or the rows") from None
+        except ValueError as error:
+            raise SinkError(f"{self.place}: {error}", "correct the schema, or the rows") from None
         return (written(part.columns, arrays) if part.form == "json" else arrays[0]).cast(pa.binary())
 
     def _array(self, column: DeclaredColumn, batch: pa.RecordBatch) -> pa.Array:

@@ -76,6 +76,15 @@ class Registry:
             asked.found = self._client.register_schema(subject, Schema(text, kind.upper()))
         return int(asked.found)
 
+    def registered(self, subject: str, kind: Kind, text: str) -> int | None:
+        """The id of a schema that a subject has; None if it does not have it."""
+        from confluent_kafka.schema_registry import Schema
+
+        with self._asking(f"for a schema of {subject!r}", _NO_SUBJECT, _NO_SCHEMA) as asked:
+            asked.found = self._client.lookup_schema(subject, Schema(text, kind.upper())).schema_id
+        answer: int | None = asked.found
+        return answer
+
     def refuses(self, subject: str, kind: Kind, text: str) -> bool:
         """Whether a schema could not be registered, as it is not compatible with those of the subject."""
         from confluent_kafka.schema_registry import Schema

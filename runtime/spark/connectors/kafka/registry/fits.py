@@ -9,7 +9,7 @@ from typing import Any, Literal
 from vsc.plan.nodes import Column
 from vsc.runtime.spark.connectors.kafka.registry.schemas import WriterSchema
 
-__all__ = ["declared", "listed", "misfit"]
+__all__ = ["declared", "listed", "misfit", "record_of"]
 
 _LISTED = 600
 Use = Literal["read", "write"]
@@ -31,6 +31,18 @@ def listed(schema: WriterSchema) -> str:
 
         return _cut(avro_resolution.listed(schema.text))
     return _cut(json.dumps(json.loads(schema.text)))
+
+
+def record_of(schema: WriterSchema) -> str | None:
+    """What a schema calls its records."""
+    if schema.kind == "json":
+        title = json.loads(schema.text).get("title")
+        return title if isinstance(title, str) else None
+    found = json.loads(schema.text)
+    if not isinstance(found, dict) or "name" not in found:
+        return None
+    name, space = found["name"], found.get("namespace")
+    return name if "." in name or not space else f"{space}.{name}"
 
 
 def declared(columns: Sequence[Column]) -> str:

@@ -10,6 +10,7 @@ from vsc.runtime.errors import AvroSchemaError, SourceError
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.layout import Part, layout
 from vsc.runtime.spark.connectors.kafka.registry.client import Registered, Registry
+from vsc.runtime.spark.connectors.kafka.registry.derived import given
 from vsc.runtime.spark.connectors.kafka.registry.fits import declared, listed, misfit
 from vsc.runtime.spark.connectors.kafka.registry.schemas import Known, WriterSchema
 from vsc.runtime.spark.connectors.kafka.registry.subjects import subject
@@ -33,9 +34,9 @@ def check_source(node: Node, options: Options) -> None:
 def settled(options: Options, part: Part, known: Known) -> Known:
     """What is known when a run begins that knew `known`. The reader's schema stays as long as the columns fit it: what
     was read with it is read again as it was. AvroSchemaError if they fit none."""
-    given = _given(options, part)
-    if given is not None:
-        return replace(known, reader=given)
+    own = _given(options, part)
+    if own is not None:
+        return replace(known, reader=own)
     if known.reader is not None and misfit(known.reader, part.columns, "read") is None:
         return known
     registry = Registry(options, SourceError)
@@ -60,10 +61,10 @@ def fetched(options: Options, part: Part, known: Known, ids: Sequence[str], epoc
 
 def _newest(registry: Registry, options: Options, part: Part) -> Registered | None:
     """The newest schema of a part's subject; None if there is none yet, or nothing says which subject it is."""
-    given = _given(options, part)
+    own = _given(options, part)
     name = None if part.name == "key" else options.get("record_name")
     of = subject(options, part.name, None if name is None else str(name))
-    if given is not None or of is None:
+    if own is not None or of is None:
         return None
     newest = registry.newest(of)
     if newest is None:
@@ -87,18 +88,11 @@ def _check_fits(options: Options, newest: Registered, form: str, columns: Sequen
 
 def _given(options: Options, part: Part) -> WriterSchema | None:
     """The reader's schema that a file gives."""
-    from vsc.runtime.spark.connectors.kafka.avro_schema import loaded  # needs fastavro
-
-    path = options.get("schema" if part.name == "value" else "key_schema")
-    if path is None or part.form != "avro":
-        return None
-    try:
-        found = WriterSchema("avro", loaded(str(path)))
-    except ValueError as error:
-        raise AvroSchemaError(f"{options.place}: the schema '{path}' {error}", "correct it, or its path") from error
-    problem = misfit(found, part.columns, "read")
+    found = given(options, part)
+    problem = None if found is None else misfit(found, part.columns, "read")
     if problem is not None:
         raise AvroSchemaError(
-            f"{options.place}: the schema '{path}' does not fit: {problem}", "correct the columns, or the schema"
+            f"{options.place}: the schema of its {part.name} does not fit: {problem}",
+            "correct the columns, or the schema",
         )
     return found

@@ -73,6 +73,13 @@ class Double:
                     return 409, _error(409, "Schema being registered is incompatible with an earlier schema")
                 new = self.add(subject, body["schema"], body.get("schemaType", "AVRO"), body.get("references"))
                 return 200, {"id": new}
+            case ["subjects", subject]:
+                wanted = body["schema"]
+                versions = self._subjects.get(subject, [])
+                of = next((one for one in versions if self._schemas[one - 1]["schema"] == wanted), None)
+                if of is None:
+                    return 404, _error(40403, "Schema not found")
+                return 200, {"subject": subject, "version": 1, "id": of, **self._schemas[of - 1]}
             case ["compatibility", "subjects", subject, "versions", "latest"]:
                 if subject not in self._subjects:
                     return 404, _error(40401, f"Subject '{subject}' not found.")

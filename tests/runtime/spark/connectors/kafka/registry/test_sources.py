@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from tests.runtime.spark.support import compiled
 from vsc.plan.nodes import Node
 from vsc.runtime.errors import AvroSchemaError, ConfigurationError, SourceError
 from vsc.runtime.spark.base.options import Options, resolve_plan
+from vsc.runtime.spark.connectors.kafka.registry.framing import NO_ID
 from vsc.runtime.spark.connectors.kafka.registry.reader import RegistryReader
 from vsc.runtime.spark.connectors.kafka.registry.schemas import Known
 from vsc.runtime.spark.connectors.kafka.registry.sources import check_source, fetched, registered_parts, settled
+from vsc.runtime.spark.formats.json_rows import JsonReader
 
 TEXT = """
 stream payments (id string, amount bigint, currency string, at timestamp, place struct<street: string, floor: int>)
@@ -38,6 +41,9 @@ SECOND: dict[str, Any] = {**FIRST, "fields": [
     {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}, "aliases": ["time"]},
     {"name": "place", "type": ["null", {**PLACE, "fields": [
         *PLACE["fields"], {"name": "floor", "type": "int", "default": 9}]}], "default": None}]}  # fmt: skip
+
+
+TEXT_READER = JsonReader(compiled(TEXT).sources[0].schema.value, UTC, True, False)
 
 
 @pytest.fixture
@@ -138,6 +144,29 @@ def test_types_of_other_subjects_are_part_of_a_schema(registry: Double) -> None:
     value = {"amount": 1, "currency": "X", "at": 0, "place": {"street": "S", "floor": 1}, "next": None}
     [row] = read(known, node, written(2, schema, value))
     assert row["place"] == {"street": "S", "floor": 1}
+
+
+def test_json_has_its_schema_in_front(registry: Double) -> None:
+    text = TEXT.replace("'avro'", "'json'")
+    schema = {"type": "object", "properties": {name: {} for name in ("amount", "currency", "at", "place")}}
+    id = registry.add("t-value", schema, "JSON")
+    node, options = source(text, registry.url)
+    check_source(node, options)
+    [part] = registered_parts(node, options)
+    known = settled(options, part, Known())
+    values = [b"\0\0\0\0\1" + body for body in (b'{"amount": 7, "currency": "EUR"}', b'{"amount": "x"}', b"\xff")]
+    rows = RegistryReader(0, "value", "json", node.schema.value, TEXT_READER, known).read(
+        pa.array([*values, b'{"amount": 7}'], pa.binary())
+    )
+    assert (id, rows.columns[0].to_pylist(), rows.columns[1].to_pylist()) == (
+        1, [7, None, None, None], ["EUR", None, None, None]
+    )  # fmt: skip
+    problems = rows.problems.to_pylist()
+    assert problems[0] is None
+    assert problems[1:] == ["column 'amount' (bigint) cannot hold 'x'", "it is not UTF-8 text", NO_ID]
+    registry.add("u-value", {"type": "object", "properties": {"amount": {}}}, "JSON")
+    with pytest.raises(AvroSchemaError, match="it has no property 'currency'"):
+        check_source(*source(text.replace("'t'", "'u'"), registry.url))
 
 
 def test_a_schema_without_a_column_is_refused_with_both(registry: Double) -> None:
