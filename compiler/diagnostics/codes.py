@@ -160,7 +160,7 @@ _CONNECTORS = {
     "VSC510": "a column that clashes with one the sink adds",
     "VSC511": "an unknown time zone",
     "VSC512": "a time zone for a format without text",
-    "VSC513": "a column that cannot hold Kafka's headers",
+    "VSC513": "a column that cannot hold what Kafka gives it",
     "VSC514": "Avro options that do not fit",
     "VSC517": "a history of a table without versions",
     "VSC518": "unsuitable names for the times of a history",

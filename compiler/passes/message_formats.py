@@ -11,11 +11,16 @@ from vsc.compiler.source import Span
 from vsc.plan import Column, Schema
 from vsc.plan.connectors.facts import Role
 from vsc.plan.connectors.kafka import REGISTERED
-from vsc.plan.types import STRING, DataType, StructType, other_key, parse_type, types_in
+from vsc.plan.types import BIGINT, INT, STRING, DataType, StructType, other_key, parse_type, types_in
 
 __all__ = ["check_messages"]
 
-_HEADERS = (parse_type("array<struct<key:string,value:binary>>"), parse_type("map<string,binary>"))
+_GIVEN = {
+    "headers": (parse_type("array<struct<key:string,value:binary>>"), parse_type("map<string,binary>")),
+    "partition": (INT, BIGINT),
+    "offset": (BIGINT,),
+}
+"""By option, the types of the column that it names."""
 _AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_FORMAT = {"schema": "format", "schema_id": "format", "key_schema": "key_format", "key_schema_id": "key_format"}
 
@@ -28,9 +33,9 @@ def check_messages(
     options: Options, places: Mapping[str, Span], node: str, schema: Schema, role: Role
 ) -> Iterator[Finding]:
     """Columns that do not fit (VSC508, VSC513), and options (VSC514). `places` are the spans of the options' values."""
-    key_format, headers = options.get("key_format"), options.get("headers")
+    key_format, given = options.get("key_format"), [name for name in _GIVEN if name in options]
     value = schema.value if key_format != "none" else (*schema.key, *schema.value)
-    value = tuple(column for column in value if column.name != headers)
+    value = tuple(column for column in value if column.name not in [options[name] for name in given])
     if options.get("format") == "string" and [column.type for column in value] != [STRING]:
         yield Finding(
             "VSC508", places["format"],
@@ -49,8 +54,7 @@ def check_messages(
             "VSC508", places["key_format"], f"`{node}` has no key that could be written as {key_format}", (),
             "remove `key_format`",
         )  # fmt: skip
-    if isinstance(headers, str) and "${" not in headers:
-        yield from _headers(headers, places["headers"], node, schema)
+    yield from _columns_given({name: str(options[name]) for name in given}, places, node, schema)
     for name, columns in (("format", value), ("key_format", schema.key)):
         if options.get(name) == "avro":
             yield from _avro_columns(places[name], node, columns)
@@ -58,18 +62,27 @@ def check_messages(
     yield from _registry_options(options, places)
 
 
-def _headers(name: str, place: Span, node: str, schema: Schema) -> Iterator[Finding]:
+def _columns_given(
+    named: Mapping[str, str], places: Mapping[str, Span], node: str, schema: Schema
+) -> Iterator[Finding]:
+    """What is wrong with the columns that options name, by option."""
     types = {column.name: column.type for column in schema.value}
-    if types.get(name) in _HEADERS:
-        return
-    if name in types:
-        message = f"the column `{name}` of `{node}` is {types[name]}, which cannot hold headers"
-    elif any(column.name == name for column in schema.key):
-        message = f"the column `{name}` is part of the key of `{node}`, and cannot hold headers"
-    else:
-        message = f"`{node}` has no column `{name}` for headers"
-    listed = " or ".join(f"`{name} {type}`" for type in _HEADERS)
-    yield Finding("VSC513", place, message, (), f"name a column {listed}")
+    for option, name in named.items():
+        what = "headers" if option == "headers" else f"the {option}"
+        if "${" in name:
+            continue
+        if named.get("partition") == name and option == "offset":
+            message = f"the column `{name}` of `{node}` holds the partition, and cannot hold the offset"
+        elif types.get(name) in _GIVEN[option]:
+            continue
+        elif name in types:
+            message = f"the column `{name}` of `{node}` is {types[name]}, which cannot hold {what}"
+        elif any(column.name == name for column in schema.key):
+            message = f"the column `{name}` is part of the key of `{node}`, and cannot hold {what}"
+        else:
+            message = f"`{node}` has no column `{name}` for {what}"
+        listed = " or ".join(f"`{name} {type}`" for type in _GIVEN[option])
+        yield Finding("VSC513", places[option], message, (), f"name a column {listed}")
 
 
 def _avro_columns(place: Span, node: str, columns: Sequence[Column]) -> Iterator[Finding]:

@@ -20,8 +20,10 @@ key currency timestamp at materialize versioned (retention = 7 days);
 stream sales (id string, currency string, amount double) from files (path = 's', format = 'json') key id;
 stream named (file string, v int) from files (path = 's', format = 'json') key file timestamp timestamp_millis(v);
 table people (id string, name string) from files (path = 'p', format = 'debezium') key id;
-stream clicks (user string, page string, h map<string, binary>)
-from kafka (bootstrap_servers = '${broker}', topic = 'clicks', format = 'json', headers = 'h') key user;
+stream clicks (user string, page string, h map<string, binary>, part int, place bigint)
+from kafka (bootstrap_servers = '${broker}', topic = 'clicks', format = 'json', headers = 'h', partition = 'part',
+  offset = 'place')
+key user;
 table kept (id string, v string)
 from kafka (bootstrap_servers = '${broker}', topic = 'k', format = 'string', key_format = 'json') key id;
 stream lake (id string) from delta (path = 'd') key id timestamp timestamp_millis(0);
@@ -128,7 +130,7 @@ def test_change_events_have_their_own_times(folder: Path) -> None:
 
 def test_records_of_kafka_are_what_kcat_prints(folder: Path) -> None:
     (folder / "c.json").write_text(
-        '{"topic":"clicks","partition":0,"offset":3,"tstype":"create","broker":1,"ts":7,"headers":["a","1","a","2"],'
+        '{"topic":"clicks","partition":2,"offset":3,"tstype":"create","broker":1,"ts":7,"headers":["a","1","a","2"],'
         '"key":"u","payload":"{\\"page\\": \\"p\\"}"}\n'
         '{"ts": 8, "key": "u", "payload": {"page": 1.50}}\n{"ts": 9, "key": "u", "payload": null}\n'
         '{"ts": 9, "key": null, "payload": {}}\n{"ts": 9, "key": "u", "payload": "[]"}\n'
@@ -138,8 +140,8 @@ def test_records_of_kafka_are_what_kcat_prints(folder: Path) -> None:
       - clicks: {file: c.json}
         expect:
           everything:
-            - {key: {user: u}, value: {page: p, h: {a: !!binary Mg==}}, timestamp: 7}
-            - {key: {user: u}, value: {page: '1.50', h: null}, timestamp: 8}
+            - {key: {user: u}, value: {page: p, h: {a: !!binary Mg==}, part: 2, place: 3}, timestamp: 7}
+            - {key: {user: u}, value: {page: '1.50', h: null, part: null, place: null}, timestamp: 8}
             - {key: {user: u}, value: null, timestamp: 9}
           dropped:
             - {value: {reason: null_key, position: '{"offset":3}', ...}, ...}
@@ -171,6 +173,7 @@ def test_records_of_kafka_are_what_kcat_prints(folder: Path) -> None:
         ("rates: {file: cut.csv.gz}", "cut.csv.gz cannot be unpacked", "pack the file again"),
         ("clicks: {file: data/sales.json}", "line 1 of data/sales.json is not a record as `kcat -J`", "payload"),
         ("clicks: {file: bad.json}", "`headers` is not a list of names and values", ""),
+        ("clicks: {file: place.json}", "`offset` is not a whole number", ""),
         ("clicks: {file: data/rates.csv}", "line 1 of data/rates.csv is not a record", ""),
         ("clicks: {file: bad.json}\n        timestamp: 1", "from the file (`ts`)", "remove `timestamp`"),
         ("delete: {rates: {file: data/rates.csv}}\n        timestamp: 1", "there is no column in a key", ""),
@@ -184,6 +187,7 @@ def test_what_cannot_be_read_is_told_before_anything_runs(folder: Path, step: st
     (folder / "a.parquet").write_bytes(b"")
     (folder / "cut.csv.gz").write_bytes(gzip.compress(RATES.encode())[:30])
     (folder / "bad.json").write_text('{"ts": 1, "payload": null, "headers": ["a"]}\n')
+    (folder / "place.json").write_text('{"ts": 1, "payload": null, "offset": "3"}\n')
     with pytest.raises(ScenarioError) as caught:
         load("a.scenario.yaml", HEAD + f"      - {step}\n")
     assert message in caught.value.message and help in (caught.value.help or "")

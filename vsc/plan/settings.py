@@ -24,8 +24,8 @@ from vsc.plan.connectors.spark_values import wrong_count, wrong_flag, wrong_size
 __all__ = ["problems"]
 
 _TEXTS = frozenset(
-    ("path", "topic", "table", "url", "bootstrap_servers", "group", "headers", "schema", "key_schema", "registry",
-     "registry_auth", "record_name", "valid_from", "valid_to")
+    ("path", "topic", "table", "url", "bootstrap_servers", "group", "headers", "partition", "offset", "schema",
+     "key_schema", "registry", "registry_auth", "record_name", "valid_from", "valid_to")
 )  # fmt: skip
 """Options of vsc's own that name something."""
 _NUMBERS = frozenset(

@@ -67,6 +67,8 @@ class KafkaFacts(ConnectorFacts):
         "format": OptionSpec("string", "'json'", ("json", "avro", "protobuf", "string", "debezium")),
         "key_format": OptionSpec("string", "'string'", ("string", "json", "avro", "protobuf", "none")),
         "headers": OptionSpec("string", "'headers'"),
+        "partition": OptionSpec("string", "'part'"),
+        "offset": OptionSpec("string", "'place'"),
         "schema": OptionSpec("string", "'payments.avsc'"),
         "schema_id": _SCHEMA_ID,
         "key_schema": OptionSpec("string", "'payments-key.avsc'"),
@@ -83,7 +85,7 @@ class KafkaFacts(ConnectorFacts):
         "with_timestamp": WITH_TIMESTAMP,
     }
     required = ("bootstrap_servers", "topic", "format")
-    source_only = ("starting_offsets", "group", "max_ahead", *DEBEZIUM_OPTIONS)
+    source_only = ("partition", "offset", "starting_offsets", "group", "max_ahead", *DEBEZIUM_OPTIONS)
     sink_only = ("register",)
     of_tables = (DEBEZIUM,)
     removes = True

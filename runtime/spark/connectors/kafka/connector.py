@@ -171,6 +171,9 @@ def _rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
     place = {c.name: _value(part, c) for part in record.parts for c in part.columns}
     if record.headers is not None:
         place[record.headers.name] = F.col("of_headers")
+    for name, column in (("partition", record.partition), ("offset", record.offset)):
+        if column is not None:
+            place[column.name] = F.col(name).cast(str(column.type))
     texts_of = {"key": KEY, "value": VALUE}
     return records.select(
         *(place[c.name].alias(c.name) for c in columns),

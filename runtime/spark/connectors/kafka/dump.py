@@ -1,7 +1,8 @@
 """Records of a topic in a file, as ``kcat -J`` prints them, read as a query reads the topic: for tests of topologies.
 
-Each line is a JSON object: the texts `key` and `payload` (null or missing: none), `ts`, the record's time in ms, and
-`headers`, names and values in turns. A key or a payload that is not a text is taken as it is written.
+Each line is a JSON object: the texts `key` and `payload` (null or missing: none), `ts`, the record's time in ms,
+`headers`, names and values in turns, and, for columns that are declared for them, `partition` and `offset`. A key or a
+payload that is not a text is taken as it is written.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from vsc.runtime.values import arrow_type, to_array
 
 __all__ = ["read"]
 
-_READ = frozenset(("format", "key_format", "headers", *DEBEZIUM_OPTIONS))
+_READ = frozenset(("format", "key_format", "headers", "partition", "offset", *DEBEZIUM_OPTIONS))
 _TEXTS = {"key": KEY, "value": VALUE}
 _LATEST = 2**62
 _INSTEAD = "write the rows into the test"
@@ -40,12 +41,14 @@ _INSTEAD = "write the rows into the test"
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A record: its texts, its time in ms, and its headers."""
+    """A record: its texts, its time in ms, its headers, and where it stands."""
 
     key: str | None
     value: str | None
     time: int
     headers: list[tuple[str | None, bytes | None]] | None
+    partition: int | None
+    offset: int | None
 
 
 def read(node: Node, variables: Mapping[str, str], path: str, time: int | None) -> SourceRows:
@@ -79,6 +82,11 @@ def read(node: Node, variables: Mapping[str, str], path: str, time: int | None) 
         if isinstance(headers.type, MapType):
             values = [None if pairs is None else dict(pairs) for pairs in values]
         found[f"_vsc_column_{columns.index(headers)}"] = to_array(values, headers.type)
+    for name, column in (("partition", record.partition), ("offset", record.offset)):
+        if column is not None:
+            found[f"_vsc_column_{columns.index(column)}"] = to_array(
+                [getattr(one, name) for one in records], column.type
+            )
     found |= {
         OFFSET: pa.array(np.arange(len(records))),
         TIME: pa.array([one.time for one in records], pa.int64()),
@@ -122,7 +130,16 @@ def _record(given: Any, timed: bool) -> _Record:
             (name, None if value is None else value.encode())
             for name, value in zip(texts[::2], texts[1::2], strict=True)
         ]
-    return _Record(_text(given.get("key")), value, time, headers)
+    place = [_whole(given, name) for name in ("partition", "offset")]
+    return _Record(_text(given.get("key")), value, time, headers, *place)
+
+
+def _whole(given: Mapping[str, Any], name: str) -> int | None:
+    """A number that a record may have. Raises ValueError for something else."""
+    number = given.get(name)
+    if number is None or (isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**63):
+        return number
+    raise ValueError(f"`{name}` is not a whole number")
 
 
 def _text(given: Any) -> str | None:

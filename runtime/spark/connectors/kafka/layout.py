@@ -1,4 +1,4 @@
-"""Which columns of a node stand in the key, the value and the headers of a record of Kafka, and in which format."""
+"""Which columns of a node stand where in a record of Kafka, and in which format."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from vsc.runtime.spark.connectors.kafka.registry.writers import Writer
 
 __all__ = ["Layout", "Part", "key_format", "layout"]
+
+_BESIDE = ("headers", "partition", "offset")
+"""The options that name columns which stand neither in the key nor in the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +44,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A record. Without `key`, the key columns are in the value, or there are none."""
+    """A record. Without `key`, the key columns are in the value, or there are none. `partition` and `offset` are the
+    columns of a source that say where the record stands."""
 
     key: Part | None
     value: Part
     headers: Column | None
+    partition: Column | None = None
+    offset: Column | None = None
 
     @property
     def parts(self) -> list[Part]:
@@ -65,11 +71,11 @@ def key_format(options: Options, key: Sequence[Column]) -> str:
 
 def layout(options: Options, node: Node, columns: Sequence[Column], use: Literal["read", "write"]) -> Layout:
     """The record of `columns` of a node. Raises AvroSchemaError for a schema that does not fit them, and
-    ConfigurationError for a format or `headers` that do not."""
-    key, headers = key_format(options, node.schema.key), _headers(options, columns)
+    ConfigurationError for a format or the name of a column that do not."""
+    key, beside = key_format(options, node.schema.key), [_named(options, name, columns) for name in _BESIDE]
     of_key = {c.name for c in node.schema.key} if key != "none" else set()
     keys = tuple(c for c in columns if c.name in of_key)
-    values = tuple(c for c in columns if c.name not in of_key and c is not headers)
+    values = tuple(c for c in columns if c.name not in of_key and c not in beside)
 
     def part(name: Literal["key", "value"], form: str, columns: tuple[Column, ...]) -> Part:
         if form == "string" and [column.type for column in columns] != [STRING]:  # the compiler looks, as above
@@ -87,14 +93,15 @@ def layout(options: Options, node: Node, columns: Sequence[Column], use: Literal
 
         return Part(name, form, columns, avro_form(options, name, node.name, columns, use))
 
-    return Layout(part("key", key, keys) if of_key else None, part("value", options.text("format"), values), headers)
+    return Layout(part("key", key, keys) if of_key else None, part("value", options.text("format"), values), *beside)
 
 
-def _headers(options: Options, columns: Sequence[Column]) -> Column | None:
-    name = options.get("headers")
+def _named(options: Options, option: str, columns: Sequence[Column]) -> Column | None:
+    """The column that an option names."""
+    name = options.get(option)
     if name is None:
         return None
     found = next((column for column in columns if column.name == name), None)
     if found is None:  # the compiler looks, unless a variable gives the name
-        raise ConfigurationError(f"{options.place} has no column {name!r} for headers", "correct `headers`")
+        raise ConfigurationError(f"{options.place} has no column {name!r} for `{option}`", f"correct `{option}`")
     return found

@@ -106,26 +106,28 @@ def test_a_table_in_avro_with_headers(spark: Any, tmp_path: Path, broker: Broker
 
 
 STREAM = """
-stream rows (id string, x int, h map<string, binary>)
-from kafka (bootstrap_servers = '${brokers}', topic = '${in}', format = 'json', headers = 'h') key id;
-stream traced = map rows select x, element_at(h, 'trace') is not null as traced, h;
+stream rows (id string, x int, h map<string, binary>, part int, place bigint)
+from kafka (bootstrap_servers = '${brokers}', topic = '${in}', format = 'json', headers = 'h',
+            partition = 'part', offset = 'place') key id;
+stream traced = map rows select x, element_at(h, 'trace') is not null as traced, h, 10 * part + place as read;
 sink traced to kafka (bootstrap_servers = '${brokers}', topic = '${out}', format = 'avro', schema = '${schema}',
                       with_timestamp = true, headers = 'h');
 """
 TRACED = {
     "type": "record", "name": "Traced", "fields": [
         {"name": "_timestamp", "type": "long"}, {"name": "x", "type": "int"}, {"name": "traced", "type": "boolean"},
+        {"name": "read", "type": "long"},
     ],
 }  # fmt: skip
 
 
-def test_a_stream_with_headers_in_a_map_and_a_schema_given(
+def test_a_stream_with_headers_in_a_map_its_places_and_a_schema_given(
     spark: Any, tmp_path: Path, broker: Broker, topic: Callable[..., str]
 ) -> None:
     names = {"in": topic(1), "out": topic(1)}
     (tmp_path / "traced.avsc").write_text(json.dumps(TRACED))
     broker.write(
-        names["in"], [Record(b"a", b'{"x": 1}', 1000, headers=HEADERS), Record(b"b", b'{"x": 2}', 1001)]
+        names["in"], [Record(b"a", b'{"x": 1}', 1000, headers=HEADERS), Record(b"b", b'{"place": 7, "x": 2}', 1001)]
     )  # fmt: skip
     plan = compiled(STREAM)
     variables = {"brokers": broker.address, "schema": str(tmp_path / "traced.avsc"), **names}
@@ -134,8 +136,8 @@ def test_a_stream_with_headers_in_a_map_and_a_schema_given(
     found = [(r.key, schemaless_reader(io.BytesIO(r.value or b""), schema, None), r.headers)
              for r in broker.read(names["out"])]  # fmt: skip
     assert found == [
-        (b"a", {"_timestamp": 1000, "x": 1, "traced": True}, (("trace", b"2"), ("empty", None))),
-        (b"b", {"_timestamp": 1001, "x": 2, "traced": False}, ()),
+        (b"a", {"_timestamp": 1000, "x": 1, "traced": True, "read": 0}, (("trace", b"2"), ("empty", None))),
+        (b"b", {"_timestamp": 1001, "x": 2, "traced": False, "read": 1}, ()),
     ]
 
     broker.write(names["in"], [Record(b"c", b"{}", 1002)])
@@ -143,5 +145,5 @@ def test_a_stream_with_headers_in_a_map_and_a_schema_given(
         run_once(plan, spark, tmp_path / "ck", variables=variables, partitions=1)
     known = translated(caught.value)
     assert isinstance(known, SinkError)
-    assert "the sink of 'traced' (line 5): {x: None" in known.message
+    assert "the sink of 'traced' (line 6): {x: None" in known.message
     assert len(broker.read(names["out"])) == 2
