@@ -221,13 +221,12 @@ class Aggregating(Step):
     def _arguments(self, rows: Rows, stored: pa.BinaryArray, right: Flow) -> tuple[tuple[pa.Array, ...], Rows]:
         """The arguments of the calls for all right rows, without the stored ones on which one fails: the calls are
         others than when these came."""
-        layout, space, count = self._layout, self._site.space, rows.stored
+        layout, count = self._layout, rows.stored
         every = layout.all(1, right.values, len(right))
         values = layout.own(1, Pool(layout.codec, stored, every).take(np.arange(len(rows.key), dtype=np.int64)))
-        keys = taken(space.codec.decode_columns(list(space.keys)), rows.key) if len(rows.key) else ()
         if not len(rows.key):
             return self._calls.arguments.over(right).columns, rows
-        found = self._calls.arguments.rows((*keys, *values), rows.time)
+        found = self._calls.arguments.rows((*self._keys(rows.key), *values), rows.time)
         if not found.failed:
             return found.columns, rows
         kept = np.array([row for row in range(len(rows.key)) if row not in found.failed], dtype=np.int64)
@@ -236,11 +235,14 @@ class Aggregating(Step):
 
     def _records(self, out: _Out, side: Side) -> Flow:
         """Left records at the moments of their results."""
+        values, there = side.columns(self._layout, out.place), np.ones(len(out), dtype=np.bool_)
+        return Flow(out.at, out.key, self._site.space, out.time, there, self._keys(out.key), values)
+
+    def _keys(self, key: Int64s) -> tuple[pa.Array, ...]:
+        """The key columns of the keys with these numbers: others of the batch may be those of records without a key."""
         space = self._site.space
-        numbers, row = np.unique(out.key, return_inverse=True)
-        keys = taken(space.codec.decode_columns([space.keys[number] for number in numbers.tolist()]), row)
-        values = side.columns(self._layout, out.place)
-        return Flow(out.at, out.key, space, out.time, np.ones(len(out), dtype=np.bool_), keys, values)
+        numbers, row = np.unique(key, return_inverse=True)
+        return taken(space.codec.decode_columns([space.keys[number] for number in numbers.tolist()]), row)
 
     # ----------------------------------------------------------------------------------------------------- what is kept
 
