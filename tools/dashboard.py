@@ -76,6 +76,10 @@ PANELS = (
         "Clocks behind their sources", "How far the clock of each store is behind: what is held back above it.", "ms",
         ((f"vsc_clock_behind_ms{_OF}", "{{store}}"),),
     ),
+    Panel(
+        "History kept for joins that are behind", "How far a join is behind a table whose history it keeps.", "ms",
+        ((f"vsc_history_behind_ms{_OF}", "{{store}} for {{node}}"),),
+    ),
     Panel("Entries of state", "Entries of each store.", "short", ((f"vsc_state_rows{_OF}", "{{store}}"),)),
     Panel(
         "Bytes of state", "Bytes in each store, and what the checkpoint keeps.", "bytes",

@@ -40,19 +40,31 @@ def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
 
 
 def askers(plan: Plan, stage: Stage) -> dict[str, frozenset[str]]:
-    """By node with a store, the nodes of `stage` that may look into it, also through tables without a store."""
+    """By node with a store, the nodes of `stage` that may look into it, also through tables without a store.
+
+    Into a versioned store those alone that ask for its history: the newest row is there whatever the clock shows.
+    """
     by_store: dict[str, frozenset[str]] = {}
     nodes = {node.name: node for node in plan.nodes}
     for name in stage.nodes:
-        inputs = nodes[name].inputs
-        asked = list(inputs) if len(inputs) > 1 else []
+        asking = nodes[name]
+        of_history = asking.operation.counts_late or asking.complete or asking.operation.complete
+        asked = list(_asked(asking))
         while asked:
             node = nodes[asked.pop()]
             if node.store is not None:
-                by_store[node.name] = by_store.get(node.name, frozenset()) | {name}
+                if of_history or node.store.kind != "versioned":
+                    by_store[node.name] = by_store.get(node.name, frozenset()) | {name}
             elif node.name in stage.nodes:
                 asked += node.inputs
     return by_store
+
+
+def _asked(node: Node) -> tuple[str, ...]:
+    """The tables into which a node looks: a join of tables into both, for the other one's changes."""
+    if node.operation.looks_up:
+        return node.inputs[len(node.driving) :]
+    return node.inputs if node.kind == "table" and len(node.inputs) > 1 else ()
 
 
 def entrances(plan: Plan, stage: Stage) -> list[str]:

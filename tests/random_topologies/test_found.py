@@ -170,3 +170,17 @@ def test_a_result_that_a_store_refuses_is_lost_at_its_own_time_however_the_input
     case = Case(text, [epoch], [2], [False], [False])
     assert case.difference() == ""
     assert {time for _, time, _ in case.records()["dropped"]} == {4, 1}
+
+
+def test_records_without_a_key_beside_a_join_of_what_came_before() -> None:
+    text = """
+    table t (k string, at bigint) from memory () key k timestamp at;
+    stream s (k string, n bigint, at bigint) from memory () key k timestamp at;
+    stream j = left join s with t on if(n > 0, k, null) select s.n;
+    stream before = join s as l with s as r within (before = 3 ms) select max(r.k) as key_of_r;
+    sink j to memory ();
+    sink before to memory ();
+    """
+    epoch = rows(("s", {"k": "a", "n": 0, "at": 1}), ("s", {"k": "a", "n": 2, "at": 2}))
+    case = Case(text, [epoch], [1], [False], [False])
+    assert case.difference() == ""

@@ -124,8 +124,9 @@ class JsonDisplay(Display):
             for n in sources
         }
         line["sinks"] = {name: {"rows": rows} for name, rows in sorted(event.written.items())}
-        behind = event.behind
-        line["stores"] = {name: {**asdict(one), "behind": behind.get(name)} for name, one in event.stores.items()}
+        line["stores"] = {name: {**asdict(one), "behind": event.behind.get(name)} for name, one in event.stores.items()}
+        for name, held in event.histories.items():
+            line["stores"][name]["history_kept_for"] = held._asdict()
         self._write(kind, line)
 
     def _write(self, kind: str, line: dict[str, Any]) -> None:

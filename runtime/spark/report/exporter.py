@@ -138,6 +138,13 @@ def _gauges(event: Batch) -> Iterator[Metric]:
         for of, value in times.items():
             clocks.add_metric([of], value)
         yield clocks
+    history = GaugeMetricFamily(
+        "vsc_history_behind_ms", "How far what keeps a table's history is behind the table", labels=["store", "node"]
+    )
+    for store_name, held in event.histories.items():
+        if held.behind is not None:
+            history.add_metric([store_name, held.node], held.behind)
+    yield history
     lag = GaugeMetricFamily("vsc_source_lag", "Input still to be read from a source", labels=["source", "unit"])
     for source, units in event.lags.items():
         for unit, amount in units.items():

@@ -18,7 +18,7 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.spark.exchange.counters import EpochReport, StateSize, StoreState, state_name
-from vsc.runtime.spark.state.node_clocks import NodeClocks
+from vsc.runtime.spark.state.node_clocks import HeldHistory, NodeClocks
 
 __all__ = ["Activity", "Batch", "Display", "Finished", "Lags", "Phase", "Tracker", "sink_names", "spent"]
 
@@ -52,8 +52,9 @@ class _Event:
 
     `held` records wait for stream time (for their grace, their window's end, in a `suppress`), `waiting` ones for other
     sources. `stores` and `lags` are by name, of the newest epoch, as are `clocks`, the clock of each source, and
-    `behind`, how far each store's clock is behind its sources'. Both are in ms. Of the `partitions` of state that were
-    worked on, so many had to be `restored` from the checkpoint.
+    `behind`, how far each store's clock is behind its sources'. Both are in ms. `histories` says what keeps a table's
+    history longer than its retention. Of the `partitions` of state that were worked on, so many had to be `restored`
+    from the checkpoint.
     """
 
     duration_ms: int
@@ -66,6 +67,7 @@ class _Event:
     lags: Lags = field(default_factory=dict)
     clocks: Mapping[str, int] = field(default_factory=dict)
     behind: Mapping[str, int] = field(default_factory=dict)
+    histories: Mapping[str, HeldHistory] = field(default_factory=dict)
     partitions: int = 0
     restored: int = 0
 
@@ -200,15 +202,18 @@ class Tracker:
                 stores[name] = stores[name].merged(store) if name in stores else store
         held, waiting = sum(s.held for s in self.state.values()), sum(s.waiting for s in self.state.values())
         behind: dict[str, int] = {}
+        histories: dict[str, HeldHistory] = {}
         for name, store in stores.items():
             node = self.nodes.get(name)  # None: another topology has kept it
             if self.timing is not None and node is not None:
                 shown = self.timing.shown(node, store.stream_time, self.clocks)
                 stores[name] = replace(store, stream_time=shown.time)
                 behind |= {} if shown.behind is None else {name: shown.behind}
+                if (held_by := self.timing.history(node, self.clocks)) is not None:
+                    histories[name] = held_by
         return {
             "held": held, "waiting": waiting, "stores": dict(sorted(stores.items())), "lags": self.lags,
-            "clocks": dict(self.clocks), "behind": behind,
+            "clocks": dict(self.clocks), "behind": behind, "histories": dict(sorted(histories.items())),
         }  # fmt: skip
 
     def _take(self, report: EpochReport) -> None:

@@ -22,6 +22,7 @@ from vsc.runtime.metrics import (
 )
 from vsc.runtime.spark.exchange.counters import StoreState
 from vsc.runtime.spark.report.progress import Activity, Batch, Finished, Lags
+from vsc.runtime.spark.state.node_clocks import HeldHistory
 from vsc.runtime.times import time_text
 
 __all__ = [
@@ -132,6 +133,7 @@ def summary_parts(event: Finished) -> list[tuple[str, list[str]]]:
         ("longest", [f"session {rounded_duration(n)} in '{node}'" for node, n in longest.items() if isinstance(n, int)])
     ]
     titled += [("state", [_store_text(name, store) for name, store in event.stores.items()])]
+    titled += [("history", [_history_text(name, held) for name, held in event.histories.items()])]
     titled += [("restored", [_restored(event).removesuffix(" restored")])] if event.restored else []
     titled += [("took", _shares(event.spent))]
     return [(title, parts) for title, parts in titled if parts]
@@ -155,6 +157,12 @@ def _reasons(nodes: Mapping[str, Any]) -> list[str]:
 def _store_text(name: str, store: StoreState) -> str:
     clock = "" if store.stream_time is None else f" up to {time_text(store.stream_time)}"
     return f"{name} {counted(store.rows, 'entry')} {bytes_text(store.bytes)}{clock}"
+
+
+def _history_text(name: str, held: HeldHistory) -> str:
+    if held.behind is None:
+        return f"all of {name} is kept for '{held.node}', whose stream has brought nothing yet"
+    return f"{name} is kept for '{held.node}', which is {rounded_duration(held.behind)} behind"
 
 
 def notes(metrics: Metrics) -> list[str]:

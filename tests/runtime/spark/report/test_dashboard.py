@@ -16,6 +16,7 @@ from tools.docs.blocks import ROOT
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.spark.report.exporter import PrometheusDisplay
 from vsc.runtime.spark.report.progress import Tracker
+from vsc.runtime.spark.state.node_clocks import HeldHistory
 
 ALERTS = yaml.safe_load((ROOT / "docs/monitoring/alerts.yaml").read_text(encoding="utf-8"))["groups"][0]["rules"]
 PAGE = (ROOT / "docs/monitoring.md").read_text(encoding="utf-8")
@@ -27,7 +28,8 @@ def served() -> Iterator[dict[str, set[str]]]:
     show = PrometheusDisplay("127.0.0.1", 0)
     try:
         event = Tracker.after(PLAN, [], 0.0).batch(report(1, {"orders": {"offsets": 4.0}}), 500)
-        show.batch(replace(event, clocks={"orders": 1}, behind={"rates": 1}))
+        held = {"rates": HeldHistory("priced", 1)}
+        show.batch(replace(event, clocks={"orders": 1}, behind={"rates": 1}, histories=held))
         found = {sample.name: set(sample.labels) for metric in show.collect() for sample in metric.samples}
     finally:
         show.close()

@@ -10,10 +10,12 @@ from urllib.request import urlopen
 import pytest
 
 from tests.runtime.spark.stages.test_steps import plan
+from vsc.compiler import compile_topology
 from vsc.runtime.spark.exchange.counters import EpochReport, StateSize, StoreState
 from vsc.runtime.spark.report.displays import JsonDisplay
 from vsc.runtime.spark.report.exporter import PrometheusDisplay
 from vsc.runtime.spark.report.progress import Batch, Tracker
+from vsc.runtime.spark.report.progress_text import summary_parts
 
 HOUR, DAY = 3_600_000, 86_400_000
 
@@ -59,3 +61,33 @@ def test_prometheus_has_the_clocks() -> None:
         'vsc_source_clock_ms{source="s"} 4.32e+07',
         'vsc_clock_behind_ms{store="days#windows"} 3.6e+06',
     } <= set(lines)
+
+
+TEXT = """
+table t (k string, at bigint) from memory () key k timestamp at materialize versioned (retention = 1 hour);
+stream s (k string, at bigint) from memory () key k timestamp at;
+stream j = left join s with t select t.at as since;
+table n = join t with t as again select t.at as since;
+sink j to memory ();
+sink n to memory ();
+"""
+
+
+@pytest.mark.parametrize(("clocks", "expected", "summed_up"), [
+    ({"t": 12 * HOUR}, {"node": "j", "behind": None}, "all of t is kept for 'j', whose stream has brought nothing yet"),
+    ({"t": 12 * HOUR, "s": 2 * HOUR}, {"node": "j", "behind": 10 * HOUR},
+     "t is kept for 'j', which is 10 hours behind"),
+    ({"t": 12 * HOUR, "s": 11 * HOUR}, None, None),
+    ({"s": 11 * HOUR}, None, None),
+])  # fmt: skip
+def test_what_keeps_the_history_of_a_table_is_told(
+    clocks: dict[str, int], expected: dict[str, Any] | None, summed_up: str | None
+) -> None:
+    report = EpochReport(0, state={"1-0": StateSize(stores={"t": StoreState(stream_time=1)})})
+    report.gone_on = clocks
+    tracker = Tracker.after(compile_topology(TEXT, path="t.vdsl"), [], 0.0)
+    event, stream = tracker.batch(report, 1), io.StringIO()
+    JsonDisplay(stream).batch(event)
+    assert json.loads(stream.getvalue())["stores"]["t"].get("history_kept_for") == expected
+    told = dict(summary_parts(tracker.finished())).get("history")
+    assert told == (None if summed_up is None else [summed_up])
