@@ -70,13 +70,13 @@ def half_run(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """The checkpoint ``folder/ck`` of a query that has read half of its input; the variables of its topology."""
     from vsc.runtime.spark.base.options import resolve_plan
     from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
-    from vsc.runtime.spark.connectors.registry import make_sinks
+    from vsc.runtime.spark.connectors.registry import Ends
 
     feed(folder, range(FILES))
     plan, variables = compiled(TOPOLOGY), {"in": str(folder / "in"), "out": str(folder / "out")}
     run_once(plan, spark, folder / "ck", variables=variables, partitions=PARTITIONS)
     opened = Checkpoint.open(spark, str(folder / "ck"), plan, None)
-    opened.go_back(make_sinks(spark, resolve_plan(plan, variables), opened.id), EPOCH)
+    opened.go_back(Ends(resolve_plan(plan, variables)).begin(spark, opened.id), EPOCH)
     return variables
 
 

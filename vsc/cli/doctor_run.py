@@ -21,7 +21,10 @@ from vsc.cli.run_checks import check_checkpoint, check_functions
 from vsc.plan.words import counted
 
 if TYPE_CHECKING:
-    from vsc.plan.nodes import Node, Plan, Sink
+    from vsc.plan.nodes import Plan
+    from vsc.runtime.spark.connectors.registry import Ends
+    from vsc.runtime.spark.connectors.sink import OpenSink
+    from vsc.runtime.spark.connectors.source import OpenSource
 
 __all__ = ["RunChecks"]
 
@@ -44,29 +47,29 @@ class RunChecks:
     def all(self) -> Iterator[Check]:
         """All checks, in the order in which a user would fix them."""
         plan: Plan | None = None
-        resolved: Plan | None = None
+        ends: Ends | None = None
         fresh: bool | None = None
         if self.file is not None:
             check, plan = asked("topology", partial(self._plan, self.file))
             yield check
             if plan is None:
                 return
-            check, resolved = asked("variables", partial(self._resolved, plan))
+            check, ends = asked("variables", partial(self._opened, plan))
             yield check
-            if resolved is None:
+            if ends is None:
                 return
             if plan.functions:
                 yield tried("functions", partial(self._functions, plan))
             if self.checkpoint is not None:
                 check, fresh = asked("checkpoint", partial(self._checkpoint, self.checkpoint, plan, self.file))
                 yield check
-        systems = [] if resolved is None else list(self._systems(resolved, fresh))
+        systems = [] if ends is None else list(self._systems(ends, fresh))
         yield from (check for check in systems if check.fix is not None)
         check, settings = asked("connector jars", partial(self._settings, plan))
         yield check
         if settings is not None:
             unusable = frozenset(check.name for check in systems if check.fix is not None)
-            yield from self._on_spark(settings, plan, resolved, unusable, fresh)
+            yield from self._on_spark(settings, plan, ends, unusable, fresh)
 
     def _plan(self, file: str) -> tuple[str, Plan]:
         try:
@@ -78,10 +81,11 @@ class RunChecks:
             raise
         return f"{file}: {counted(len(plan.sources), 'source')}, {counted(len(plan.sinks), 'sink')}", plan
 
-    def _resolved(self, plan: Plan) -> tuple[str, Plan]:
+    def _opened(self, plan: Plan) -> tuple[str, Ends]:
         from vsc.runtime.spark.base.options import resolve_plan
+        from vsc.runtime.spark.connectors.registry import Ends
 
-        return ", ".join(plan.variables) or "none", resolve_plan(plan, self.variables)
+        return ", ".join(plan.variables) or "none", Ends(resolve_plan(plan, self.variables))
 
     def _functions(self, plan: Plan) -> str:
         from vsc.runtime.expressions import check_allowed
@@ -94,28 +98,26 @@ class RunChecks:
         fresh = check_checkpoint(path, plan, file, self.options.default_is_local)
         return f"{path}, on a file system that Spark is asked for" if fresh is None else found_text(path, fresh), fresh
 
-    def _systems(self, resolved: Plan, fresh: bool | None) -> Iterator[Check]:
+    def _systems(self, ends: Ends, fresh: bool | None) -> Iterator[Check]:
         """A check of each source and each sink: what it says without Spark; `fresh`: None if nobody knows."""
-        from vsc.runtime.spark.connectors.registry import check_sink, check_source, reach_sink, reach_source
-
         local = self.options.default_is_local
-        for node in resolved.sources:
+        for source in ends.sources:
 
-            def source(node: Node = node) -> str:
-                check_source(node, local)
+            def read(source: OpenSource = source) -> str:
+                source.check(local)
                 if fresh is not False:
-                    reach_source(node)
-                return node.source.connector.kind
+                    source.reach()
+                return source.options.connector.kind
 
-            yield tried(source_name(node), source)
-        for sink in resolved.sinks:
+            yield tried(source_name(source), read)
+        for sink in ends.sinks:
 
-            def into(sink: Sink = sink) -> str:
-                check_sink(sink)
-                reach_sink(resolved, sink, bool(fresh), local)
-                return sink.connector.kind
+            def written(sink: OpenSink = sink) -> str:
+                sink.check()
+                sink.reach(bool(fresh), local)
+                return sink.options.connector.kind
 
-            yield tried(sink_name(sink), into)
+            yield tried(sink_name(sink), written)
 
     def _settings(self, plan: Plan | None) -> tuple[str, Mapping[str, str]]:
         settings = self.options.conf if plan is None else self.options.for_plan(plan)
@@ -126,12 +128,12 @@ class RunChecks:
         self,
         settings: Mapping[str, str],
         plan: Plan | None,
-        resolved: Plan | None,
+        ends: Ends | None,
         unusable: Collection[str],
         fresh: bool | None,
     ) -> Iterator[Check]:
         def looked(spark: Any) -> list[Check]:
-            return list(checks_on_spark(spark, plan, resolved, self.checkpoint, self.local_dir, unusable, fresh))
+            return list(checks_on_spark(spark, plan, ends, self.checkpoint, self.local_dir, unusable, fresh))
 
         from vsc.runtime.spark.query.launch import ASK_DOCTOR
 

@@ -12,8 +12,11 @@ from vsc.plan.words import bytes_text, counted
 from vsc.runtime.errors import CheckpointError, SinkError, VscRuntimeError
 
 if TYPE_CHECKING:
-    from vsc.plan.nodes import Node, Plan, Sink
+    from vsc.plan.nodes import Plan
     from vsc.runtime.spark.base.servers import Servers
+    from vsc.runtime.spark.connectors.registry import Ends
+    from vsc.runtime.spark.connectors.sink import OpenSink
+    from vsc.runtime.spark.connectors.source import OpenSource
     from vsc.runtime.spark.session.on_executor import Answer
 
 __all__ = ["checks_on_spark", "sink_name", "source_name"]
@@ -25,14 +28,14 @@ _OPEN = (
 )
 
 
-def source_name(node: Node) -> str:
+def source_name(source: OpenSource) -> str:
     """What the check of a source is called."""
-    return f"source {node.name}"
+    return f"source {source.node.name}"
 
 
-def sink_name(sink: Sink) -> str:
+def sink_name(sink: OpenSink) -> str:
     """What the check of a sink is called."""
-    return f"sink of {sink.owner} (line {sink.line})"
+    return f"sink of {sink.sink.owner} (line {sink.sink.line})"
 
 
 def found_text(checkpoint: str, fresh: bool) -> str:
@@ -43,17 +46,17 @@ def found_text(checkpoint: str, fresh: bool) -> str:
 def checks_on_spark(
     spark: Any,
     plan: Plan | None,
-    resolved: Plan | None,
+    ends: Ends | None,
     checkpoint: str | None,
     local_dir: str | None,
     unusable: Collection[str],
     fresh: bool | None,
 ) -> Iterator[Check]:
-    """All checks. `plan`: what is to run, `resolved` with the values of its variables; `unusable`: its sources and
-    sinks that are known not to be, by the names of their checks; `fresh`: it has not run yet, None if only Spark can
+    """All checks. `plan`: what is to run, with its `ends`; `unusable`: sources and sinks that are known not to be
+    usable, by the names of their checks; `fresh`: it has not run yet, None if only Spark can
     tell."""
-    servers = {} if resolved is None else _servers(resolved, unusable)
-    check, found = asked("executors", partial(_look, spark, resolved, checkpoint, local_dir, tuple(servers)))
+    servers = {} if ends is None else _servers(ends, unusable)
+    check, found = asked("executors", partial(_look, spark, ends, checkpoint, local_dir, tuple(servers)))
     yield Check("Spark", f"{spark.version} runs on {spark.sparkContext.master}")
     yield check
     for answer, problems in found or ():
@@ -65,21 +68,24 @@ def checks_on_spark(
         yield from _scale(spark, plan, checkpoint)
     if checkpoint is not None:
         yield tried("storage", partial(_storage, spark, checkpoint, CheckpointError, "the checkpoint"))
-    if resolved is not None:
-        yield from _systems(spark, resolved, unusable, fresh is not False)
+    if ends is not None:
+        yield from _systems(spark, ends, unusable, fresh is not False)
 
 
-def _servers(resolved: Plan, unusable: Collection[str]) -> dict[Servers, str]:
-    from vsc.runtime.spark.base.options import Options
-    from vsc.runtime.spark.connectors.registry import servers_of
-
-    sources = [Options.of_source(node) for node in resolved.sources if source_name(node) not in unusable]
-    return servers_of([*sources, *(Options.of_sink(one) for one in resolved.sinks if sink_name(one) not in unusable)])
+def _servers(ends: Ends, unusable: Collection[str]) -> dict[Servers, str]:
+    """The systems that executors connect to, each with the place of a source or sink that needs it."""
+    usable: list[OpenSource | OpenSink] = [one for one in ends.sources if source_name(one) not in unusable]
+    usable += [one for one in ends.sinks if sink_name(one) not in unusable]
+    found: dict[Servers, str] = {}
+    for end in usable:
+        for servers in end.servers():
+            found.setdefault(servers, end.place)
+    return found
 
 
 def _look(
     spark: Any,
-    resolved: Plan | None,
+    ends: Ends | None,
     checkpoint: str | None,
     local_dir: str | None,
     servers: tuple[Servers, ...],
@@ -89,7 +95,8 @@ def _look(
     from vsc.runtime.spark.session.executors import Executors
     from vsc.runtime.spark.session.packages import packages_of
 
-    shared = () if resolved is None else shared_by(spark, resolved, checkpoint, default_is_local(spark))
+    shared = () if ends is None else shared_by(spark, ends, checkpoint, default_is_local(spark))
+    resolved = None if ends is None else ends.plan
     functions = () if resolved is None else resolved.functions
     found = Executors(spark, shared, packages_of(resolved), local_dir, functions).look(servers)
     return f"{counted(len(found), 'executor')}, {counted(spark.sparkContext.defaultParallelism, 'core')}", found
@@ -145,28 +152,23 @@ def _storage(spark: Any, folder: str, error: type[VscRuntimeError], what: str) -
     return ", ".join(f"{name} {1000 * took:.0f} ms" for name, took in found.items())
 
 
-def _systems(spark: Any, resolved: Plan, unusable: Collection[str], fresh: bool) -> Iterator[Check]:
-    from vsc.runtime.spark.base.options import Options
-    from vsc.runtime.spark.connectors.registry import connector_of, look_at_source, make_sink
-    from vsc.runtime.spark.query.missing_columns import look_at_columns
+def _systems(spark: Any, ends: Ends, unusable: Collection[str], fresh: bool) -> Iterator[Check]:
+    for source in ends.sources:
 
-    for node in resolved.sources:
-
-        def source(node: Node = node) -> str:
+        def read(source: OpenSource = source) -> str:
             if fresh:
-                look_at_source(spark, node)
-                look_at_columns(spark, node)
-            return node.source.connector.kind
+                source.look(spark)
+                source.look_at_columns(spark)
+            return source.options.connector.kind
 
-        if source_name(node) not in unusable:
-            yield tried(source_name(node), source)
-    for sink in resolved.sinks:
+        if source_name(source) not in unusable:
+            yield tried(source_name(source), read)
+    for sink in ends.sinks:
 
-        def into(sink: Sink = sink) -> str:
-            make_sink(spark, resolved, sink, "")
-            kind, options = sink.connector.kind, Options.of_sink(sink)
-            folder = connector_of(kind).folder(options)
-            return kind if folder is None else f"{kind}: {_storage(spark, folder, SinkError, options.place)}"
+        def into(sink: OpenSink = sink) -> str:
+            sink.begin(spark, "")
+            kind, folder = sink.options.connector.kind, sink.path()
+            return kind if folder is None else f"{kind}: {_storage(spark, folder, SinkError, sink.place)}"
 
         if sink_name(sink) not in unusable:
             yield tried(sink_name(sink), into)

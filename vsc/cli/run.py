@@ -225,7 +225,7 @@ def _lineage(prepared: PreparedRun) -> RunLineage | None:
         return None
     from vsc.runtime.spark.report.lineage import RunLineage
 
-    return RunLineage(prepared.resolved, target)
+    return RunLineage(prepared.ends.plan, target)
 
 
 def _display(args: argparse.Namespace) -> Display:

@@ -19,21 +19,15 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of one resolved connector. `place` is its name in messages, such as ``source 'x' (line 2)``.
-
-    `kept` is the source's own folder in the checkpoint; empty if no checkpoint exists yet.
-    """
+    """The options of one resolved connector. `place` is its name in messages, such as ``source 'x' (line 2)``."""
 
     place: str
     connector: Connector
-    kept: str = ""
 
     @classmethod
-    def of_source(cls, node: Node, kept: str = "") -> Options:
-        """The options of a source; `kept` is the folder in which all sources have their own."""
-        source = node.source
-        own = kept and f"{kept}/{source.rank}"
-        return cls(f"source '{node.name}' (line {node.line})", source.connector, own)
+    def of_source(cls, node: Node) -> Options:
+        """The options of a source."""
+        return cls(f"source '{node.name}' (line {node.line})", node.source.connector)
 
     @classmethod
     def of_sink(cls, sink: Sink) -> Options:

@@ -46,7 +46,7 @@ stores is there."""
 def file_rows(
     spark: SparkSession, source: Source, options: Options, read: frozenset[str], marked: bool = False
 ) -> DataFrame:
-    """The rows of parquet and ORC files that Spark reads, see `Connector.rows`; a column that nothing reads is null.
+    """The rows of parquet and ORC files that Spark reads, see `OpenSource.rows`; a column that nothing reads is null.
 
     `marked`: the files have a column `BAD`. `source` may declare `TIME`, the rows' own times.
     """

@@ -24,23 +24,23 @@ _MARKS = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 _MARK = "_SUCCESS"
 
 
-def take_once(spark: SparkSession, options: Options, begun: bool, write: Callable[[str], None]) -> None:
-    """Has `write` write the snapshot to the path that it is given, unless it is in `options.kept`.
+def take_once(spark: SparkSession, place: str, path: str, begun: bool, write: Callable[[str], None]) -> None:
+    """Has `write` write the snapshot of the source at `place` to the path that it is given, unless it is in `path`.
 
     `begun`: it was there before; CheckpointError if it is missing then.
     """
-    kept = Files(spark, options.kept)
+    kept = Files(spark, path)
     if kept.exists("" if begun or kept.is_local else _MARK):
         return
     if begun:
         raise CheckpointError(
-            f"{options.place}: its snapshot, {kept.root}, is missing from the checkpoint", "restore the folder"
+            f"{place}: its snapshot, {kept.root}, is missing from the checkpoint", "restore the folder"
         )
     if not kept.is_local:
         kept.delete("")
         write(kept.root)
         return
-    folder, _, name = options.kept.rpartition("/")
+    folder, _, name = path.rpartition("/")
     aside = f"{name}-{uuid.uuid4().hex}"
     above = Files(spark, folder)
     try:
@@ -61,8 +61,8 @@ def write_rows(rows: DataFrame, path: str) -> None:
     rows.write.option("maxRecordsPerFile", ROWS_A_FILE).option(_MARKS, "true").parquet(path)
 
 
-def kept_rows(spark: SparkSession, source: Source, options: Options, read: frozenset[str]) -> DataFrame:
-    """The rows of the snapshot in `options.kept`, as `file_rows` gives them."""
-    Files(spark, options.kept).make()  # not there yet when a plan is only explained
-    files = Connector("files", (("path", options.kept), ("format", "parquet")))
-    return file_rows(spark, source, Options(options.place, files), read, marked=True)
+def kept_rows(spark: SparkSession, source: Source, place: str, path: str, read: frozenset[str]) -> DataFrame:
+    """The rows of the snapshot in `path`, of the source at `place`, as `file_rows` gives them."""
+    Files(spark, path).make()  # not there yet when a plan is only explained
+    files = Connector("files", (("path", path), ("format", "parquet")))
+    return file_rows(spark, source, Options(place, files), read, marked=True)

@@ -21,9 +21,9 @@ from pyspark.storagelevel import StorageLevel
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.claim import Claim
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
-from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka.topic_ids import Topics
 from vsc.runtime.spark.connectors.refusals import Refusals
+from vsc.runtime.spark.connectors.sink import EpochSink
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.delivery import Delivery
 from vsc.runtime.spark.exchange.output import Output

@@ -11,13 +11,12 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from vsc.plan.nodes import Plan, Source
-from vsc.plan.secrets import is_secret, masked
+from vsc.plan.nodes import Plan
+from vsc.plan.secrets import masked
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.spark.base.hadoop import default_is_local
 from vsc.runtime.spark.base.java import java_class
-from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.connectors.kafka.client import PREFIX
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.query.preflight import check
 from vsc.runtime.spark.session.session import configured, query_configuration
 from vsc.runtime.spark.stages.pipeline import pipeline
@@ -34,25 +33,23 @@ def spark_plans(plan: Plan, spark: SparkSession, variables: Mapping[str, str]) -
 
     Up to the rows that foreachBatch gives to the sinks. Raises what `start` raises before it looks at a checkpoint.
     """
-    resolved = check(plan, variables, "available-now", default_local=default_is_local(spark))
+    ends = check(plan, variables, "available-now", default_local=default_is_local(spark))
     with (
         tempfile.TemporaryDirectory(prefix="vsc-explain-") as control,
         configured(spark, query_configuration(PARTITIONS)),
     ):
         options, folders = RunOptions(), LocalFolders(None, "explain", "explain")
-        frame = pipeline(spark, plan, resolved, control, f"{control}/sources", PARTITIONS, options, folders)
+        ends.keep_in(f"{control}/sources")
+        frame = pipeline(spark, plan, ends, control, PARTITIONS, options, folders)
         utils = java_class(spark, "org.apache.spark.sql.api.python.PythonSQLUtils")
         text: str = utils.explainString(frame._jdf.queryExecution(), "extended")
-    return f"{_without_settings(text, resolved).rstrip()}\n"
+    return f"{_without_settings(text, ends).rstrip()}\n"
 
 
-def _without_settings(text: str, resolved: Plan) -> str:
+def _without_settings(text: str, ends: Ends) -> str:
     """The plan without the values of settings that are secrets, as any of Kafka's may be: Spark shows them."""
-    for node in resolved.nodes:
-        if isinstance(node.operation, Source):
-            for name, value in Options.of_source(node).spark.items():
-                if name.startswith(PREFIX) or is_secret(name):
-                    text = text.replace(f"{name} -> {value}", f"{name} -> ...").replace(
-                        f"{name}={value}", f"{name}=..."
-                    )
+    for source in ends.sources:
+        for name, value in source.options.spark.items():
+            if source.is_secret(name):
+                text = text.replace(f"{name} -> {value}", f"{name} -> ...").replace(f"{name}={value}", f"{name}=...")
     return masked(text)

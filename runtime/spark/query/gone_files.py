@@ -19,7 +19,6 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from vsc.plan.nodes import Plan
 from vsc.plan.words import counted
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.base.java import java_class
@@ -27,7 +26,7 @@ from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.base.paths import logged_url
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
 from vsc.runtime.spark.connectors.files.small_files import MERGED
-from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.connectors.spark_source import private_field, running_query, unknown_spark
 
 __all__ = ["IGNORED", "GoneFiles"]
@@ -51,15 +50,11 @@ class _Found(NamedTuple):
 
 
 class GoneFiles:
-    """Looks at the sources of files of a resolved plan, on the thread that runs the query (in foreachBatch)."""
+    """Looks at the sources of files of a run, on the thread that runs the query (in foreachBatch)."""
 
-    def __init__(self, spark: SparkSession, resolved: Plan) -> None:
+    def __init__(self, spark: SparkSession, ends: Ends) -> None:
         self._spark = spark
-        self._sources = [
-            (place, Options.of_source(node))
-            for place, node in enumerate(resolved.sources, start=1)  # the first is the control source
-            if connector_of(node.source.connector.kind).source_class(Options.of_source(node)) == FILE_SOURCE
-        ]
+        self._sources = [one for one in ends.sources if one.source_class == FILE_SOURCE]
 
     def check(self) -> None:
         """Raises SourceError if a file of the running epoch is gone, or a merged one; warns of one that has changed,
@@ -70,8 +65,8 @@ class GoneFiles:
             running = running_query(self._spark)
             leaves, sources = running.lastExecution().logical().collectLeaves(), running.sources()
             found = [
-                (options, self._found(running, sources.apply(place), leaves.apply(place)))
-                for place, options in self._sources
+                (one.options, self._found(running, sources.apply(one.number), leaves.apply(one.number)))
+                for one in self._sources
             ]
         except (Py4JError, TypeError, AttributeError) as error:
             raise unknown_spark() from error

@@ -5,27 +5,24 @@ from __future__ import annotations
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from vsc.plan.nodes import Plan
 from vsc.runtime.operators.steps import stages_in_step
 from vsc.runtime.spark.base.java import java_class
-from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.connectors.spark_source import Input, SparkSource, running_query, unknown_spark
 
 __all__ = ["has_inputs", "query_inputs"]
 
 
-def has_inputs(plan: Plan) -> bool:
-    """Whether a query of `plan` has to look at its inputs: to keep them in step, or as a source needs it."""
-    needed = (connector_of(node.source.connector.kind).needs_input for node in plan.sources)
-    return bool(stages_in_step(plan)) or any(needed)
+def has_inputs(ends: Ends) -> bool:
+    """Whether a query has to look at its inputs: to keep them in step, or as a source needs it."""
+    return bool(stages_in_step(ends.plan)) or any(source.needs_input for source in ends.sources)
 
 
-def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, Input | None]:
-    """The inputs, by source of `plan`, of the query that this thread runs (in foreachBatch); None for a source
-    whose future input is unknown.
+def query_inputs(ends: Ends, spark: SparkSession, stops: bool) -> dict[str, Input | None]:
+    """The inputs, by source, of the query that this thread runs (in foreachBatch); None for a source whose future input
+    is unknown.
 
-    `ends`: the query takes what there is and stops, so nothing is left but what Spark has listed.
+    `stops`: the query takes what there is and stops, so nothing is left but what Spark has listed.
     """
     try:
         running = running_query(spark)
@@ -37,11 +34,9 @@ def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, Input
     except (Py4JError, TypeError, AttributeError) as error:
         raise unknown_spark() from error
     inputs: dict[str, Input | None] = {}
-    for node, instance, name in zip(plan.sources, instances, classes, strict=True):
-        connector, options = connector_of(node.source.connector.kind), Options.of_source(node)
-        if connector.source_class(options) not in (None, name):
-            raise RuntimeError(f"Spark has a {name} in the place of source '{node.name}'")
-        lists = not ends and (len(plan.sources) > 1 or plan.quiet is not None)
-        source = SparkSource(instance, running, everything, lists)
-        inputs[node.name] = connector.input(source, options)
+    lists = not stops and (len(ends.sources) > 1 or ends.plan.quiet is not None)
+    for source, instance, name in zip(ends.sources, instances, classes, strict=True):
+        if source.source_class not in (None, name):
+            raise RuntimeError(f"Spark has a {name} in the place of source '{source.node.name}'")
+        inputs[source.node.name] = source.input(SparkSource(instance, running, everything, lists))
     return inputs

@@ -8,25 +8,18 @@ from collections.abc import Collection
 
 from pyspark.sql import SparkSession
 
-from vsc.plan.nodes import Node, Plan
-from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.connectors.registry import Ends
 
-__all__ = ["MissingColumns", "look_at_columns"]
+__all__ = ["MissingColumns"]
 
 
 class MissingColumns:
-    """The sources of a resolved plan that are still to be looked at: not those whose rows were `read` before."""
+    """The sources of a run that are still to be looked at: not those whose rows were `read` before."""
 
-    def __init__(self, spark: SparkSession, resolved: Plan, read: Collection[str]) -> None:
+    def __init__(self, spark: SparkSession, ends: Ends, read: Collection[str]) -> None:
         self._spark = spark
-        self._waiting = [node for node in resolved.sources if node.name not in read]
+        self._waiting = [source for source in ends.sources if source.node.name not in read]
 
     def check(self) -> None:
         """Looks at those that have rows. Raises MissingColumnError for a column that none of them has."""
-        self._waiting = [node for node in self._waiting if not look_at_columns(self._spark, node)]
-
-
-def look_at_columns(spark: SparkSession, node: Node) -> bool:
-    """Looks at one source; whether there was anything. Raises MissingColumnError for a column that it does not have."""
-    return connector_of(node.source.connector.kind).look_at_columns(spark, node, Options.of_source(node))
+        self._waiting = [source for source in self._waiting if not source.look_at_columns(self._spark)]

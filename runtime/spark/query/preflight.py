@@ -14,7 +14,7 @@ from vsc.runtime.expressions import check_allowed
 from vsc.runtime.spark.base.job import Run, idle_ms, is_bounded, spark_trigger
 from vsc.runtime.spark.base.lineage_target import check_target
 from vsc.runtime.spark.base.options import resolve_plan
-from vsc.runtime.spark.connectors.registry import check_connectors, reach
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.report.bad_rows import MaxBad
 
 __all__ = ["PreparedRun", "check", "prepare"]
@@ -22,21 +22,21 @@ __all__ = ["PreparedRun", "check", "prepare"]
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """A run that `prepare` has checked: its plan with the variables `resolved`.
+    """A run that `prepare` has checked: its sources and sinks are open.
 
     `local`: paths without a scheme were taken to be on this machine. `reached`: the systems that it reads from and
     writes to have been asked, so that nobody asks them again.
     """
 
     job: Run
-    resolved: Plan
+    ends: Ends
     local: bool
     reached: bool = False
 
     def reach(self, fresh: bool | None) -> PreparedRun:
         """Refuses what is seen of the systems by asking them; `fresh`: the checkpoint is new, None if only Spark can
         tell, which will ask them again then."""
-        reach(self.resolved, bool(fresh), self.local)
+        self.ends.reach(bool(fresh), self.local)
         return replace(self, reached=fresh is not None)
 
 
@@ -45,8 +45,8 @@ def prepare(job: Run, local: bool = True) -> PreparedRun:
     check_allowed(job.plan, job.options.functions)
     if job.lineage is not None:
         check_target(job.lineage)
-    resolved = check(job.plan, job.variables, job.trigger, job.max_idle, job.max_bad, local)
-    return PreparedRun(job, resolved, local)
+    ends = check(job.plan, job.variables, job.trigger, job.max_idle, job.max_bad, local)
+    return PreparedRun(job, ends, local)
 
 
 def check(
@@ -56,8 +56,8 @@ def check(
     max_idle: str | None = None,
     max_bad: str | None = None,
     default_local: bool = True,
-) -> Plan:
-    """Refuses what can be refused without Spark; returns the plan with its variables resolved.
+) -> Ends:
+    """Refuses what can be refused without Spark; opens the sources and sinks.
 
     `default_local`: paths without a scheme are on this machine.
     """
@@ -74,6 +74,6 @@ def check(
             f"--max-idle {max_idle}: the topology has a `quiet`, for which sources wait for one that has nothing new",
             "leave --max-idle out, or remove `quiet` from the topology",
         )
-    resolved = resolve_plan(plan, variables)
-    check_connectors(resolved, default_local)
-    return resolved
+    ends = Ends(resolve_plan(plan, variables))
+    ends.check(default_local)
+    return ends

@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.runtime.spark.base.job import Run, is_bounded
-from vsc.runtime.spark.connectors.registry import empty_sources
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.query.failures import started_late
 from vsc.runtime.spark.query.late_starts import PAUSES, tell_again
@@ -71,7 +70,7 @@ def _run(
         opened.checkpoint.request_drain()
         _once(opened.to_drain(), spark, _Watch(show, tracker), interrupts, hooks)
     if not interrupts.requested:
-        for line in empty_sources(spark, opened.resolved, tracker.read):
+        for line in opened.ends.empty(spark, tracker.read):
             _log.warning(line)
     show.finished(tracker.finished())
     if interrupts.requested:

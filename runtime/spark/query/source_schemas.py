@@ -13,7 +13,6 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from vsc.plan.nodes import Plan
 from vsc.runtime.errors import NewSchemaError, SourceError
 from vsc.runtime.spark.base.checksummed import damaged, read_checksummed, with_checksum
 from vsc.runtime.spark.base.hadoop import Files
@@ -21,6 +20,7 @@ from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.layout import Part
 from vsc.runtime.spark.connectors.kafka.registry.schemas import Known
 from vsc.runtime.spark.connectors.kafka.registry.sources import fetched, registered_parts, settled
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.query.failures import translated
 
 __all__ = ["FOLDER", "SourceSchemas"]
@@ -31,15 +31,14 @@ _log = logging.getLogger(__name__)
 
 
 class SourceSchemas:
-    """The schemas of the sources of a `resolved` plan. `tell` hands them to the tasks of an epoch."""
+    """The schemas of the sources of a run. `tell` hands them to the tasks of an epoch."""
 
-    def __init__(self, resolved: Plan, files: Files, tell: Callable[[str], None]) -> None:
+    def __init__(self, ends: Ends, files: Files, tell: Callable[[str], None]) -> None:
         self._sources: dict[int, tuple[Options, dict[str, Part]]] = {}
-        for node in resolved.sources:
-            options = Options.of_source(node)
-            parts: dict[str, Part] = {part.name: part for part in registered_parts(node, options)}
+        for source in ends.sources:
+            parts: dict[str, Part] = {part.name: part for part in registered_parts(source.node, source.options)}
             if parts:
-                self._sources[node.source.rank] = options, parts
+                self._sources[source.node.source.rank] = source.options, parts
         self._files, self._tell = files, tell
         self._known: dict[int, dict[str, Known]] = {}
 

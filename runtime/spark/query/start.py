@@ -33,13 +33,13 @@ from vsc.runtime.spark.checkpoint.claim import Claim, claim, released_after
 from vsc.runtime.spark.checkpoint.relocation import follow_logs, follow_schemas
 from vsc.runtime.spark.checkpoint.replacing import MAKING
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
-from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka.client import KafkaGroups
 from vsc.runtime.spark.connectors.kafka.registry.schemas import PROPERTY as SCHEMAS
 from vsc.runtime.spark.connectors.kafka.topic_ids import Topics
 from vsc.runtime.spark.connectors.kafka.topics import TopicLook
 from vsc.runtime.spark.connectors.refusals import Refusals
-from vsc.runtime.spark.connectors.registry import catch_up_sources, look_at_sources, make_sinks, reach, take_sources
+from vsc.runtime.spark.connectors.registry import Ends
+from vsc.runtime.spark.connectors.sink import EpochSink
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.pace import PROPERTY
@@ -86,11 +86,11 @@ Hook = Callable[[EpochReport], None]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What to run, once checked: the plan with its variables `resolved`, its checkpoint, when the run `started` (ms),
-    warnings about event times, and whether its systems were `reached`."""
+    """What to run, once checked: its sources and sinks, its checkpoint, when the run `started` (ms), warnings about
+    event times, and whether its systems were `reached`."""
 
     job: Run
-    resolved: Plan
+    ends: Ends
     checkpoint: Checkpoint
     started: int
     warnings: TimeWarnings
@@ -101,11 +101,12 @@ class Opened:
         """Raises what `start` does for a plan or a checkpoint that is refused; nothing is written."""
         if prepared.local != (local := default_is_local(spark)):  # a file of Hadoop's may say so
             prepared = prepare(prepared.job, local)
-        job, resolved = prepared.job, prepared.resolved
+        job = prepared.job
         opened = Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions)
         if opened.clock is not None:
-            resolved, job = resolved.after(opened.clock), replace(job, plan=_going_on(job.plan, opened.clock))
-        return cls(job, resolved, opened, _now(), TimeWarnings(job.plan), prepared.reached)
+            job = replace(job, plan=_going_on(job.plan, opened.clock))
+        prepared.ends.keep_in(opened.kept)
+        return cls(job, prepared.ends, opened, _now(), TimeWarnings(job.plan), prepared.reached)
 
     def tracker(self) -> Tracker:
         """Sums up the run; it knows the state that earlier epochs left."""
@@ -139,7 +140,7 @@ class Started:
     def why(self, failure: BaseException) -> VscRuntimeError | None:
         """What vsc knows about `failure`, the query's error."""
         job = self.what.job
-        places = written_folders(self.what.resolved, job.checkpoint, job.local_dir)
+        places = written_folders(self.what.ends, job.checkpoint, job.local_dir)
         return explained(self.writer.error or failure, SparkLogs(self.what.checkpoint.files), places)
 
 
@@ -187,7 +188,7 @@ def start(
     )
     session = usable_session(spark)
     prepared = prepare(job, default_is_local(session))
-    told = None if events is None else RunLineage(prepared.resolved, events)
+    told = None if events is None else RunLineage(prepared.ends.plan, events)
     with beginning(told, session):
         opened = Opened.of(prepared, session)
         epochs = Epochs(opened.tracker())
@@ -203,27 +204,27 @@ def start(
 
 def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
     """`start`, for callers that need more than the query."""
-    with unless_refused(what.resolved, what.job.checkpoint, default_is_local(spark)):
+    with unless_refused(what.ends, what.job.checkpoint, default_is_local(spark)):
         return _started(what, spark, on_epoch)
 
 
 def _started(what: Opened, spark: SparkSession, on_epoch: Sequence[Hook]) -> Started:
-    job, opened = what.job, what.checkpoint
+    job, opened, ends = what.job, what.checkpoint, what.ends
     plan, back_to = job.plan, job.back_to
-    columns = MissingColumns(spark, what.resolved, _read_before(what))
+    columns = MissingColumns(spark, ends, _read_before(what))
     columns.check()
-    check_java_zone(spark, what.resolved)
-    sinks = make_sinks(spark, what.resolved, opened.id, opened.ancestors)
+    check_java_zone(spark, ends.plan)
+    sinks = ends.begin(spark, opened.id, opened.ancestors)
     if not what.reached:
-        reach(what.resolved, opened.fresh, default_is_local(spark))
+        ends.reach(opened.fresh, default_is_local(spark))
     if opened.fresh:  # a topology that is refused may be fixed and run again: nothing is made before
-        look_at_sources(spark, what.resolved)
+        ends.look(spark)
         _prepare(sinks)
     held = claim(spark, opened.files)
     try:
         opened.check_same()
         ship(spark)
-        shared = shared_by(spark, what.resolved, opened.files.root, default_is_local(spark))
+        shared = shared_by(spark, ends, opened.files.root, default_is_local(spark))
         executors = Executors(spark, shared, packages_of(plan), job.local_folder, plan.functions)
         executors.check()
         if opened.fresh and back_to is not None:
@@ -237,16 +238,16 @@ def _started(what: Opened, spark: SparkSession, on_epoch: Sequence[Hook]) -> Sta
             opened.create(plan)
         else:
             _take_up(plan, opened, sinks, back_to)
-            _catch_up(spark, what.resolved, opened.files)
+            _catch_up(spark, ends, opened.files)
         look = TopicLook(spark)
-        topics = Topics(what.resolved, look.id, look.ranges)
+        topics = Topics(ends.sources, ends.sinks, look.id, look.ranges)
         topics.begin(opened)
-        schemas = SourceSchemas(what.resolved, opened.files, partial(spark.sparkContext.setLocalProperty, SCHEMAS))
+        schemas = SourceSchemas(ends, opened.files, partial(spark.sparkContext.setLocalProperty, SCHEMAS))
         schemas.begin(SparkLogs(opened.files).done)
         for sink in sinks:
             sink.settle(opened.files)
         pacer, bad_rows, to_sinks = _pacer(spark, what, topics, held), BadRows(plan, job.max_bad), delivery(plan)
-        groups = KafkaGroups(what.resolved)
+        groups = KafkaGroups(ends.sources)
         hooks = forerunner.written, what.warnings.tell, lambda _: groups.commit(pacer.taken()), *on_epoch
         writer = EpochWriter(
             opened,
@@ -256,14 +257,14 @@ def _started(what: Opened, spark: SparkSession, on_epoch: Sequence[Hook]) -> Sta
             pacer,
             to_sinks,
             columns,
-            GoneFiles(spark, what.resolved),
+            GoneFiles(spark, ends),
             topics,
             schemas,
             bad_rows,
             Refusals(plan, opened.partitions),
             executors,
         )
-        query = _query(job, what.resolved, spark, opened, writer)
+        query = _query(job, ends, spark, opened, writer)
     except BaseException:
         held.release()
         raise
@@ -287,7 +288,7 @@ def _read_before(what: Opened) -> frozenset[str]:
     """The sources that had brought rows when the run began; all of them if its first epochs are no longer known."""
     reports = list(what.known())
     if reports and reports[0].epoch > 0:
-        return frozenset(node.name for node in what.resolved.nodes)
+        return frozenset(node.name for node in what.job.plan.sources)
     return frozenset(name for report in reports for name, rows in report.read.items() if rows)
 
 
@@ -317,10 +318,10 @@ def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to
             _log.warning(lost)
 
 
-def _catch_up(spark: SparkSession, resolved: Plan, files: Files) -> None:
+def _catch_up(spark: SparkSession, ends: Ends, files: Files) -> None:
     logs = SparkLogs(files)
     if logs.done >= 0:
-        catch_up_sources(spark, resolved, files, lambda number: logs.offsets(logs.done)[number])
+        ends.catch_up(spark, files, lambda number: logs.offsets(logs.done)[number])
 
 
 def _begun(plan: Plan, changes: Sequence[Change]) -> frozenset[str]:
@@ -334,17 +335,15 @@ def _prepare(sinks: Sequence[EpochSink]) -> None:
         sink.prepare()
 
 
-def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, writer: EpochWriter) -> StreamingQuery:
+def _query(job: Run, ends: Ends, spark: SparkSession, opened: Checkpoint, writer: EpochWriter) -> StreamingQuery:
     folders = LocalFolders(job.local_folder, opened.id, new_run(), opened.ancestors)
     # Executors need no secrets: they get the plan as it was compiled.
     settings = query_configuration(opened.partitions) | state_settings(opened.files)
     settings |= checkpoint_settings(spark, opened.files)
     with configured(spark, settings), drivers_python(spark):
         with translating():
-            take_sources(spark, resolved, opened.kept, opened.begun)
-        frame = pipeline(
-            spark, job.plan, resolved, opened.control, opened.kept, opened.partitions, job.options, folders
-        )
+            ends.take(spark, opened.begun)
+        frame = pipeline(spark, job.plan, ends, opened.control, opened.partitions, job.options, folders)
         if job.observe:
             frame = observed(frame)
         query: StreamingQuery = (
@@ -364,7 +363,7 @@ def _pacer(spark: SparkSession, what: Opened, topics: Topics, held: Claim) -> Pa
     fixed = job.options.now if job.options.now is not None else what.started if ending else None
     pacer = Pacer(
         what.checkpoint,
-        (lambda: query_inputs(job.plan, spark, ending)) if has_inputs(job.plan) else dict,
+        (lambda: query_inputs(what.ends, spark, ending)) if has_inputs(what.ends) else dict,
         lambda pace: spark.sparkContext.setLocalProperty(PROPERTY, pace),
         0.0 if job.max_idle is None else idle_ms(job.max_idle) / 1000,
         now=_now if fixed is None else lambda: fixed,

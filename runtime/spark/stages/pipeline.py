@@ -10,17 +10,12 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
-from vsc.plan.nodes import Node, Plan
-from vsc.runtime.metrics import Dropped
+from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.dead_letters import Letters
-from vsc.runtime.operators.source.read_columns import read_columns
 from vsc.runtime.spark.base.java import java_class
-from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.wire import WIRE_DDL
-from vsc.runtime.spark.formats.source_columns import CORRUPT, RowReader
 from vsc.runtime.spark.session.session import frozen_session
 from vsc.runtime.spark.stages.later_stage import LaterStageTask
 from vsc.runtime.spark.stages.later_stage_processor import LaterStageProcessor
@@ -38,25 +33,26 @@ SOURCE_TASKS = 16
 def pipeline(
     spark: SparkSession,
     plan: Plan,
-    resolved: Plan,
+    ends: Ends,
     control: str,
-    kept: str,
     partitions: int,
     options: RunOptions,
     folders: LocalFolders,
 ) -> DataFrame:
-    """The rows of the wire (`WIRE_DDL`) of `plan`, whose connectors' options are those of `resolved`; `control` is the
-    control source's folder, `kept` that in which sources keep what they have taken."""
+    """The rows of the wire (`WIRE_DDL`) of `plan`, whose sources are those of `ends`; `control` is the control source's
+    folder."""
     # A file source writes its log as its own session says, whenever it writes: this one's settings stay.
     reading = frozen_session(spark)
     # A query that waits for idle sources asks for many epochs: what was read of the control source goes.
     lines = _of(spark, reading.readStream.format("text").option("cleanSource", "delete").load(control))
     stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
-    for node in resolved.sources:
-        own = Options.of_source(node, kept)
-        rows, reader = _source(reading, plan, node, own)
-        parts.append(stage_zero(rows, StageZeroTask(plan, node.name, partitions, options, reader)))
+    # A file is a partition of its own; where there are very many, a task reads some of them, one after the other.
+    tasks = SOURCE_TASKS * spark.sparkContext.defaultParallelism
+    for source in ends.sources:
+        rows = source.rows(reading).coalesce(tasks)
+        task = StageZeroTask(plan, source.node.name, partitions, options, source.reader(reading))
+        parts.append(stage_zero(rows, task))
     frame = reduce(DataFrame.union, parts)
     observe = frozenset(sink.node for sink in plan.sinks)
     for stage in stages:
@@ -72,15 +68,3 @@ def _of(spark: SparkSession, rows: DataFrame) -> DataFrame:
     """The same rows, moved to `spark`: a query runs in the session of its first source."""
     of_rows = java_class(spark, "org.apache.spark.sql.classic.Dataset").ofRows
     return DataFrame(of_rows(spark._jsparkSession, rows._jdf.logicalPlan()), spark)
-
-
-def _source(spark: SparkSession, plan: Plan, node: Node, options: Options) -> tuple[DataFrame, RowReader | None]:
-    """The rows of a source, or what they are made of and what makes them."""
-    read = read_columns(plan, node.name)
-    if Letters(plan).takers(Dropped, node.name):
-        read |= {CORRUPT}
-    connector = connector_of(options.connector.kind)
-    frame = connector.rows(spark, node, options, read)
-    # A file is a partition of its own; where there are very many, a task reads some of them, one after the other.
-    frame = frame.coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)
-    return frame, connector.reader(spark, node, options, read)

@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from vsc.changes import Change, Verdict, decision
 from vsc.plan import Plan
 from vsc.runtime.errors import ConfigurationError, UpgradeError
-from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.connectors.registry import Ends, open_source
 
 __all__ = ["check_decided", "check_placed", "covered", "emptied", "remarks", "settled_positions"]
 
@@ -50,7 +49,7 @@ def check_decided(changes: Sequence[Change], reset: Collection[str], accept: Col
 def _beginning(change: Change, plan: Plan) -> Iterator[str]:
     """The position at which the source that fills a store gives everything again, if it can: ``rates=beginning``."""
     for node in plan.sources:
-        first = connector_of(node.source.connector.kind).first
+        first = open_source(plan, node).first
         if node.name == change.owner and not change.gone and first is not None:
             yield f"{node.name}={first}"
 
@@ -101,18 +100,17 @@ def check_placed(changes: Sequence[Change], plan: Plan, given: Mapping[str, str]
             raise ConfigurationError(f"--position {name}: unknown source", f"the sources are {', '.join(sources)}")
     for change in changes:
         if change.kind == "source" and change.verdict is Verdict.MOVED and change.name not in given:
-            options = Options.of_source(sources[change.name])
             raise UpgradeError(
                 f"source {change.name} (line {change.line}): {change.reason}",
                 f"say where it begins with --position {change.name}=POSITION: "
-                f"{connector_of(options.connector.kind).position_help(options)}",
+                f"{open_source(plan, sources[change.name]).position_help()}",
             )
 
 
-def settled_positions(resolved: Plan, given: Mapping[str, str]) -> dict[str, str]:
+def settled_positions(ends: Ends, given: Mapping[str, str]) -> dict[str, str]:
     """The positions by source; a Kafka position is an offset for each partition. PositionError for an invalid one."""
     return {
-        node.name: connector_of(node.source.connector.kind).settled_position(node, given[node.name])
-        for node in resolved.sources
-        if node.name in given
+        source.node.name: source.settled_position(given[source.node.name])
+        for source in ends.sources
+        if source.node.name in given
     }

@@ -11,14 +11,12 @@ from vsc.plan.words import bytes_text, counted
 from vsc.runtime.metrics import Group
 from vsc.runtime.operators.carry import Carry
 from vsc.runtime.spark.base.hadoop import Files
-from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.checkpoint.ancestry import ORIGIN, Origin
 from vsc.runtime.spark.checkpoint.claim import claim, held_off
 from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 from vsc.runtime.spark.checkpoint.identity import Identity
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.file_rows import files_there
-from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.upgrade.carried import SEEDING, CarriedOver, State
 from vsc.runtime.spark.upgrade.decisions import covered
 from vsc.runtime.spark.upgrade.positions import Position, positions, write_positions
@@ -44,7 +42,7 @@ def _begin(files: Files, origin: Origin) -> None:
 def upgrade(prepared: PreparedUpgrade, spark: SparkSession, tell: Callable[[str], None]) -> CarriedOver | None:
     """Makes the new checkpoint; None for a dry run. VscRuntimeError if it is refused, before anything is written."""
     prepared, compared = prepared.reach(spark)
-    job, resolved, placed = prepared.job, prepared.resolved, prepared.positions
+    job, ends, placed = prepared.job, prepared.ends, prepared.positions
     identity, changes = compared.was, compared.changes
     old, new = Files(spark, job.old), Files(spark, job.new)
     with held_off(spark, old):
@@ -53,13 +51,13 @@ def upgrade(prepared: PreparedUpgrade, spark: SparkSession, tell: Callable[[str]
         state = EpochState.open(spark, job.old)
         there = [c for c in changes if c.kind == "source" and c.verdict not in (Verdict.NEW, Verdict.DROPPED)]
         names = {change.name: change.was or change.name for change in there}
-        going_on = positions(state.plan, resolved, names, SparkLogs(old).offsets(state.epoch), placed)
+        going_on = positions(state.plan, ends, names, SparkLogs(old).offsets(state.epoch), placed)
         reset, accept = covered(job.reset, changes), covered(job.accept, changes)
         partitions = job.partitions or identity.partitions
         carry = Carry.of(state.plan, job.plan, identity.partitions, partitions, reset, accept, job.functions)
-        for node in resolved.sources:
-            if node.name not in names or node.name in placed:
-                connector_of(node.source.connector.kind).look(spark, node, Options.of_source(node))
+        for source in ends.sources:
+            if source.node.name not in names or source.node.name in placed:
+                source.look(spark)
         whole = State(state, carry)
         check_space(whole.size, new, _SPACE)
         whole.look()
@@ -82,6 +80,6 @@ def upgrade(prepared: PreparedUpgrade, spark: SparkSession, tell: Callable[[str]
 def _made(job: Upgrade, state: EpochState, identity: Identity, old: Files, new: Files, going_on: list[Position],
           whole: State, tell: Callable[[str], None]) -> CarriedOver:  # fmt: skip
     _begin(new, Origin(old.root, identity.id, state.epoch))
-    write_positions(going_on, old, new, lambda node: files_there(state.spark, Options.of_source(node)))
+    write_positions(going_on, old, new, lambda source: files_there(state.spark, source.options))
     _, carried = make_successor(state, identity, new, job.plan, job.partitions, going_on, whole, tell)
     return carried

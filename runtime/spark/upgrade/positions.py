@@ -1,6 +1,6 @@
 """Where the sources of a new checkpoint go on: Spark's own notes of it, written before a query begins.
 
-What these notes are, each connector knows: `connectors.position` and `Connector.go_on`.
+What these notes are, each connector knows: `connectors.position` and `OpenSource.go_on`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from urllib.parse import unquote
 from vsc.plan import Node, Plan
 from vsc.runtime.errors import UpgradeError
 from vsc.runtime.spark.base.hadoop import Files
-from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
-from vsc.runtime.spark.connectors.connector import Connector
 from vsc.runtime.spark.connectors.position import NOW, SeenFiles, SourceNotes
-from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.connectors.snapshot import mark_whole
+from vsc.runtime.spark.connectors.source import OpenSource
 
 __all__ = ["Position", "positions", "read_files", "write_positions", "write_same_positions"]
 
@@ -29,28 +28,22 @@ _NOTHING = "-"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where source `node` goes on: the `before` of the old plan read up to `offset`, as Spark has written it.
+    """Where a `source` goes on: the `before` of the old plan read up to `offset`, as Spark has written it.
 
-    `number` and `was` are the source's numbers in Spark's logs, the new one and the old one. `given` is the position
-    at which the user has it begin instead; `before` is None for a source that is new.
+    `was` is its number in Spark's logs of the old query. `given` is the position at which the user has it begin
+    instead; `before` is None for a source that is new.
     """
 
-    node: Node
+    source: OpenSource
     before: Node | None
-    number: int
     was: int
     offset: str
     given: str | None = None
 
     @property
-    def connector(self) -> Connector:
-        """What reads it."""
-        return connector_of(self.node.source.connector.kind)
-
-    @property
-    def keeps(self) -> bool:
-        """Whether it reads what was taken into the checkpoint once."""
-        return self.connector.is_snapshot(Options.of_source(self.node))
+    def node(self) -> Node:
+        """That of the source."""
+        return self.source.node
 
     @property
     def was_read(self) -> bool:
@@ -65,46 +58,48 @@ class Position:
             return f"source {name}{known}: begins at {_begins(self.given)}"
         if not self.was_read:
             return f"source {name}{known}: nothing has been read of it yet"
-        if self.connector.restarts is not None:
-            return f"source {name}{known}: {self.connector.restarts}"
+        if self.source.restarts is not None:
+            return f"source {name}{known}: {self.source.restarts}"
         return f"source {name}{known}: goes on at {_shown(self.offset)}"
 
 
 def positions(
-    old: Plan, new: Plan, names: Mapping[str, str], offsets: list[str], given: Mapping[str, str]
+    old: Plan, new: Ends, names: Mapping[str, str], offsets: list[str], given: Mapping[str, str]
 ) -> list[Position]:
-    """The positions of sources of `new`, a resolved plan, that go on or are in `given`; `names` has
-    their names in `old`, `offsets` are the old query's.
+    """The positions of the `new` sources that go on or are in `given`; `names` has their names in `old`, `offsets` are
+    the old query's.
 
     UpgradeError for a source whose position cannot be carried over.
     """
     before = {node.name: (number, node) for number, node in enumerate(old.sources, 1)}
     going_on = []
-    for number, node in enumerate(new.sources, 1):
-        placed = given.get(node.name)
-        if node.name in names:
-            was, old_node = before[names[node.name]]
-            going_on.append(Position(node, old_node, number, was, offsets[was], placed))
+    for source in new.sources:
+        name = source.node.name
+        placed = given.get(name)
+        if name in names:
+            was, old_node = before[names[name]]
+            going_on.append(Position(source, old_node, was, offsets[was], placed))
         elif placed is not None:
-            going_on.append(Position(node, None, number, number, _NOTHING, placed))
+            going_on.append(Position(source, None, source.number, _NOTHING, placed))
     for one in going_on:
-        if one.given is None and not (one.keeps or one.connector.goes_on):
+        if one.given is None and not (one.source.is_snapshot or one.source.goes_on):
+            kind = one.node.source.connector.kind
             raise UpgradeError(
-                f"source {one.node.name} (line {one.node.line}) reads from {one.connector.kind}, whose position vsc "
-                "cannot carry over yet",
+                f"source {one.node.name} (line {one.node.line}) reads from {kind}, whose position vsc cannot carry "
+                "over yet",
                 f"start with a new checkpoint; or --position {one.node.name}=beginning reads everything again",
             )
     return going_on
 
 
 def write_positions(
-    found: list[Position], old: Files, new: Files, there: Callable[[Node], Iterable[tuple[str, int]]]
+    found: list[Position], old: Files, new: Files, there: Callable[[OpenSource], Iterable[tuple[str, int]]]
 ) -> None:
     """Writes them into the new checkpoint, with what sources have taken into the old one. `there` lists the files of a
     source: the URL of each, and when it was changed, in ms."""
     for one in found:
         if one.given is not None:
-            one.connector.begin(SourceNotes(new, one.number), one.given, partial(there, one.node))
+            one.source.begin_at(SourceNotes(new, one.source.number), one.given, partial(there, one.source))
         elif one.before is not None:
             _go_on(one, one.before, old, new)
 
@@ -124,15 +119,17 @@ def read_files(one: Position, old: Files) -> Iterator[tuple[str, int]]:
 def _go_on(one: Position, before: Node, old: Files, new: Files) -> None:
     """Writes that a source goes on where it has stopped."""
     was, now = (f"vsc/sources/{node.source.rank}" for node in (before, one.node))
-    if one.keeps and old.exists(was):
+    if one.source.is_snapshot and old.exists(was):
         old.copy(was, new, now)
         mark_whole(new, now)
-    _write_notes(one, new, partial(_read_there, one, old, new, now) if one.keeps else partial(read_files, one, old))
+    _write_notes(
+        one, new, partial(_read_there, one, old, new, now) if one.source.is_snapshot else partial(read_files, one, old)
+    )
 
 
 def _write_notes(one: Position, new: Files, read: SeenFiles) -> None:
     if one.was_read:
-        one.connector.go_on(SourceNotes(new, one.number), Options.of_source(one.node), one.offset, read)
+        one.source.go_on(SourceNotes(new, one.source.number), one.offset, read)
 
 
 def _read_there(one: Position, old: Files, new: Files, kept: str) -> Iterator[tuple[str, int]]:

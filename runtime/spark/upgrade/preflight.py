@@ -23,6 +23,7 @@ from vsc.runtime.spark.base.paths import is_local, local_path
 from vsc.runtime.spark.checkpoint.ancestry import ORIGIN, check_current, check_finished
 from vsc.runtime.spark.checkpoint.claim import check_unclaimed
 from vsc.runtime.spark.checkpoint.identity import IDENTITY, Identity, check_whole, read_identity
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.query.preflight import check
 from vsc.runtime.spark.upgrade.decisions import check_decided, check_placed, settled_positions
 
@@ -60,15 +61,15 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class PreparedUpgrade:
-    """An upgrade that `prepare` has checked: its plan with the variables `resolved`, and the `positions` that sources
-    were given, as their connectors write them.
+    """An upgrade that `prepare` has checked: its sources and sinks, and the `positions` that sources were given, as
+    their connectors write them.
 
     `local`: paths without a scheme were taken to be on this machine. `compared`: None if only Spark reaches the old
     checkpoint.
     """
 
     job: Upgrade
-    resolved: Plan
+    ends: Ends
     positions: Mapping[str, str]
     local: bool
     show: Show
@@ -101,8 +102,8 @@ def prepare(job: Upgrade, local: bool = True, show: Show = lambda changes: None)
         check_unclaimed(local_path(job.old), reads=True)
     compared = None if old is None else _compared(job, old, new, show)
     check_allowed(job.plan, job.functions)
-    resolved = check(job.plan, job.variables, "available-now", default_local=local)
-    return PreparedUpgrade(job, resolved, settled_positions(resolved, job.positions), local, show, compared)
+    ends = check(job.plan, job.variables, "available-now", default_local=local)
+    return PreparedUpgrade(job, ends, settled_positions(ends, job.positions), local, show, compared)
 
 
 def check_unchanged(old: ReadableFiles, was: Identity) -> None:

@@ -39,6 +39,7 @@ from vsc.runtime.spark.checkpoint.identity import REPLACED, Identity, read_ident
 from vsc.runtime.spark.checkpoint.relocation import follow_logs
 from vsc.runtime.spark.checkpoint.replacing import MAKING, decide, finish
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.query.preflight import check
 from vsc.runtime.spark.state.seeds import seed_row
 from vsc.runtime.spark.upgrade.carried import State
@@ -104,9 +105,9 @@ def purge(job: Purge, spark: SparkSession, tell: Callable[[str], None]) -> None:
         held.release()
 
 
-def _checked(job: Purge, files: ReadableFiles, local: bool) -> tuple[Identity, Plan, Purged, Plan]:
-    """The identity of a checkpoint from which keys can be purged, its plan, what is left out, and the plan with its
-    variables resolved."""
+def _checked(job: Purge, files: ReadableFiles, local: bool) -> tuple[Identity, Plan, Purged, Ends]:
+    """The identity of a checkpoint from which keys can be purged, its plan, what is left out, and its sources and
+    sinks."""
     identity = read_identity(files)
     check_finished(files)
     check_current(files)
@@ -124,18 +125,18 @@ def _key(job: Purge, plan: Plan, store: StoreInfo, text: str) -> Mapping[str, An
 
 def _purge(job: Purge, spark: SparkSession, files: Files, held: Claim, tell: Callable[[str], None]) -> None:
     """Makes the new checkpoint, and has it take the place of the old one, on which the caller has the claim."""
-    identity, plan, left_out, resolved = _checked(job, files, default_is_local(spark))
+    identity, plan, left_out, ends = _checked(job, files, default_is_local(spark))
     forerunner = Forerunner(spark, files, identity.id)
     forerunner.check()
     SparkLogs(files).check()
     follow_logs(files)
     state = EpochState.open(spark, job.checkpoint)
     whole = _looked(state, identity, left_out, tell)
-    found = _positions(plan, resolved, SparkLogs(files).offsets(state.epoch))
+    found = _positions(plan, ends, SparkLogs(files).offsets(state.epoch))
     for one in found:
-        if one.connector.restarts is not None:
+        if one.source.restarts is not None:
             tell(str(one))
-    taken = [_taken(one, files, left_out, plan) for one in found if one.keeps]
+    taken = [_taken(one, files, left_out, plan) for one in found if one.source.is_snapshot]
     if job.dry_run:
         return
     new = Files(spark, files.path(MAKING))
@@ -173,10 +174,10 @@ def _looked(state: EpochState, identity: Identity, left_out: Purged, tell: Calla
     return whole
 
 
-def _positions(plan: Plan, resolved: Plan, offsets: list[str]) -> list[Position]:
+def _positions(plan: Plan, ends: Ends, offsets: list[str]) -> list[Position]:
     """Where the sources go on: where they were."""
     try:
-        return positions(plan, resolved, {node.name: node.name for node in plan.sources}, offsets, {})
+        return positions(plan, ends, {node.name: node.name for node in plan.sources}, offsets, {})
     except UpgradeError as error:
         raise UpgradeError(
             error.message, "keys cannot be purged from this checkpoint; a new one begins with what its sources have now"

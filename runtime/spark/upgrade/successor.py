@@ -54,7 +54,7 @@ def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_
     waits = {one.node.name: Wait(clocks[was]) for one, was in stood if was in clocks}
     gone_on, of_input = pace.clocks_after(report), steps_to(plan)
     starts = {one.node.name: gone_on[was] for one, was in stood if was in gone_on and one.node.name in of_input}
-    topics = known_after(known, {str(one.was): str(one.number) for one, _ in stood})
+    topics = known_after(known, {str(one.was): str(one.source.number) for one, _ in stood})
     left = sum(pace.left(report).values())
     stages = stages_in_step(plan)
     # Every partition is called in the first epoch, and reports what it holds.

@@ -20,21 +20,20 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from vsc.plan.nodes import Node, Source
+from vsc.plan.nodes import Source
 from vsc.runtime.errors import LakeTableError, SourceError
 from vsc.runtime.spark.base.ddl import ddl, quoted
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.java import java_class
-from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.file_rows import MAX_BYTES
 from vsc.runtime.spark.connectors.jars import DELTA
-from vsc.runtime.spark.connectors.lake.connector import LakeConnector
+from vsc.runtime.spark.connectors.lake.connector import LakeSource, LakeTarget
 from vsc.runtime.spark.connectors.lake.merge import place
 from vsc.runtime.spark.connectors.lake.table import LakeTable, declared, identifier
 from vsc.runtime.spark.exchange.wire import ROWS_A_BATCH
 from vsc.runtime.spark.formats.source_columns import DELETED, PART, TIME
 
-__all__ = ["Delta", "DeltaTable"]
+__all__ = ["DeltaSource", "DeltaTable", "DeltaTarget"]
 
 _WRITE = "spark.databricks.delta.write"
 _FEED = "readChangeFeed"
@@ -96,22 +95,28 @@ class DeltaTable(LakeTable):
         return found[0]
 
 
-class Delta(LakeConnector):
-    """Tables of Delta Lake."""
+class DeltaTarget(LakeTarget):
+    """A table of Delta Lake that is written."""
 
-    kind = "delta"
+    table = DeltaTable
+
+
+class DeltaSource(LakeSource):
+    """A table of Delta Lake that is read."""
+
     spark_class = "DeltaSource"
     table = DeltaTable
 
-    def _check_stream(self, node: Node, options: Options) -> None:
-        if node.source.timestamp is None and not _reads_feed(node, options):
+    def _check_stream(self) -> None:
+        if self.node.source.timestamp is None and not self._reads_feed:
             raise SourceError(
-                f"{options.place}: the appended rows of a Delta table have no time of their own",
+                f"{self.place}: the appended rows of a Delta table have no time of their own",
                 f"add `timestamp COLUMN`, or read the change feed, with the times of the commits: remove {_FEED!r}",
             )
 
-    def _look_at_stream(self, spark: SparkSession, table: LakeTable, node: Node, options: Options) -> None:
-        if not _reads_feed(node, options) or table.properties(spark).get(_ENABLED) == "true":
+    def _look_at_stream(self, spark: SparkSession, table: LakeTable) -> None:
+        node = self.node
+        if not self._reads_feed or table.properties(spark).get(_ENABLED) == "true":
             return
         if node.source.timestamp is not None:
             other = f"if rows are only appended, read them with {_FEED!r} = 'false'"
@@ -119,15 +124,13 @@ class Delta(LakeConnector):
             other = "or read appended rows, with `timestamp COLUMN`"
             other += f" and {_FEED!r} = 'false'" if node.kind == "table" else ""
         raise LakeTableError(
-            f"{options.place}: {table.shown} has no change feed",
+            f"{self.place}: {table.shown} has no change feed",
             f"switch it on: alter table {table.sql} set tblproperties ({_ENABLED} = true); {other}",
         )
 
-    def _stream(
-        self, spark: SparkSession, table: LakeTable, node: Node, options: Options, read: frozenset[str]
-    ) -> DataFrame:
-        feed = _reads_feed(node, options)
-        given = {name: value for name, value in options.spark.items() if name.lower() != _FEED.lower()}
+    def _stream(self, spark: SparkSession, table: LakeTable) -> DataFrame:
+        node, read, feed = self.node, self.read, self._reads_feed
+        given = {name: value for name, value in self.options.spark.items() if name.lower() != _FEED.lower()}
         if not {name.lower() for name in given} & {"maxfilespertrigger", "maxbytespertrigger"}:
             given["maxBytesPerTrigger"] = str(MAX_BYTES)
         reader = spark.readStream.format("delta").options(**given, **{_FEED: str(feed).lower()})
@@ -150,6 +153,12 @@ class Delta(LakeConnector):
         places = [place(i) for i, c in enumerate(node.source.columns) if c.name in keys]
         ordered = _ordered(changes, node.source, places, int(str(spark.conf.get(_SHUFFLED))))
         return ordered.toDF(*(c.name for c in node.source.columns), TIME, DELETED, PART)
+
+    @property
+    def _reads_feed(self) -> bool:
+        """Whether the change feed is read: for a table, and for the times of its commits, unless the option says so."""
+        given = self.options.spark_word(_FEED)
+        return self.node.kind == "table" or self.node.source.timestamp is None if given is None else given == "true"
 
 
 def _ordered(changes: DataFrame, source: Source, keys: list[str], partitions: int) -> DataFrame:
@@ -209,9 +218,3 @@ def _changed(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     has_row = np.zeros(table.num_rows, bool)
     has_row[code[row]] = True
     return table.filter(pa.array(~older | ~(no_key | has_row[code])))
-
-
-def _reads_feed(node: Node, options: Options) -> bool:
-    """Whether the change feed is read: for a table, and for the times of its commits, unless the option says so."""
-    given = options.spark_word(_FEED)
-    return node.kind == "table" or node.source.timestamp is None if given is None else given == "true"

@@ -22,7 +22,6 @@ from pyspark.sql import functions as F
 
 from vsc.plan.connectors import FACTS
 from vsc.plan.connectors.files import size_bytes
-from vsc.plan.nodes import Node, Sink
 from vsc.plan.types import BINARY, STRING, TIMESTAMP
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.operators.source.partition_folders import NO_VALUE
@@ -31,7 +30,6 @@ from vsc.runtime.spark.base.folders import NO_ROOM_HELP, data_files, unreadable,
 from vsc.runtime.spark.base.hadoop import Files, file_errors_as, first_line
 from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.base.paths import is_local, local_path
-from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
 from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, held_types, parquet_files
 from vsc.runtime.spark.connectors.files.epoch_files import MARK, EpochFiles, foreign
@@ -43,6 +41,8 @@ from vsc.runtime.spark.connectors.files.small_files import FEWEST, PublishedFile
 from vsc.runtime.spark.connectors.files.text_rows import text_reader, text_rows
 from vsc.runtime.spark.connectors.files.texts import with_texts
 from vsc.runtime.spark.connectors.position import BEGINNING, NOW, SeenFiles, SourceNotes
+from vsc.runtime.spark.connectors.sink import ONLY_NEW, EpochSink, OpenSink
+from vsc.runtime.spark.connectors.source import OpenSource
 from vsc.runtime.spark.exchange.output import Output, written_columns
 from vsc.runtime.spark.exchange.tally import Tally
 from vsc.runtime.spark.formats.source_columns import CORRUPT, RowReader
@@ -52,7 +52,7 @@ from vsc.runtime.spark.formats.zones import check_zone
 from vsc.runtime.spark.session.local_files import use_local_files
 from vsc.runtime.spark.session.names import tell_encoding
 
-__all__ = ["FilesConnector"]
+__all__ = ["FilesSource", "FilesTarget"]
 
 _FORMATS = FACTS["files"].options["format"].choices
 _TEXT = ("csv", *TEXT_FORMATS)
@@ -77,17 +77,16 @@ _FIRST = "part-00000-"
 """What the files of Spark's first task begin with."""
 
 
-class FilesConnector(Connector):
-    """Files on any file system that Spark reaches."""
+class FilesSource(OpenSource):
+    """Files on any file system that Spark reaches, which are read."""
 
-    kind = "files"
     spark_class = FILE_SOURCE
     goes_on = True
     positions = (BEGINNING, NOW)
-    digests = True
 
-    def check_source(self, node: Node, options: Options, default_local: bool) -> None:
+    def _check(self, default_local: bool) -> None:
         """Refuses unknown formats and options, and a local path at which there is nothing, or that may not be read."""
+        options = self.options
         form = options.text("format")
         if form not in _FORMATS:
             raise SourceError(
@@ -103,14 +102,16 @@ class FilesConnector(Connector):
         check_zone(options)
         refuse(options, "source", SourceError)
         if form in _TEXT:
-            check_text(node.source, options)
+            check_text(self.node.source, options)
 
-    def look_at_columns(self, spark: SparkSession, node: Node, options: Options) -> bool:
+    def look_at_columns(self, spark: SparkSession) -> bool:
         """Looks into files, unless a column may be missing."""
-        return options.get("missing_columns") == "null" or look_at_columns(spark, node, options)
+        options = self.options
+        return options.get("missing_columns") == "null" or look_at_columns(spark, self.node, options)
 
-    def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
+    def rows(self, spark: SparkSession) -> DataFrame:
         """The rows of the present files, and of those that come."""
+        node, options, read = self.node, self.options, self.read
         path = options.text("path")
         with file_errors_as(
             SourceError, f"{options.place}: {path!r}", "correct the path, or what keeps it from being read"
@@ -128,35 +129,46 @@ class FilesConnector(Connector):
             return file_paths(spark, node.source, options)
         return file_rows(spark, node.source, options, read)
 
-    def reader(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> RowReader | None:
+    def reader(self, spark: SparkSession) -> RowReader | None:
         """What reads lines of text, and parquet files that are on this machine; all others Spark reads, and it is only
         seen whether the declared types hold theirs."""
-        form = options.text("format")
-        if form in _TEXT:
+        node, options, read = self.node, self.options, self.read
+        if options.text("format") in _TEXT:
             return text_reader(node, options, CORRUPT in read)
         ours = parquet_files(spark, node.source, options, read)
         return held_types(spark, node.source, options, read) if ours is None else ours
 
-    def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
+    def nothing_there(self, spark: SparkSession) -> str | None:
         """A message if no file has data, otherwise None."""
-        path = options.text("path")
+        path = self.options.text("path")
         return None if Files(spark, path).has_data() else f"there are no files in {path!r}"
 
-    def position_help(self, options: Options) -> str:
+    def position_help(self) -> str:
         """The beginning, or what comes from now on."""
         return f"{NOW!r} takes all files that are there for read, {BEGINNING!r} reads them"
 
-    def begin(self, notes: SourceNotes, position: str, there: SeenFiles) -> None:
+    def begin_at(self, notes: SourceNotes, position: str, there: SeenFiles) -> None:
         """From now on, all files that are there count as read."""
         if position == NOW:
             notes.write_known(there)
 
-    def go_on(self, notes: SourceNotes, options: Options, offset: str, read: SeenFiles) -> None:
+    def go_on(self, notes: SourceNotes, offset: str, read: SeenFiles) -> None:
         """The files that have been read are not read again."""
         notes.write_known(read)
 
-    def check_sink(self, options: Options) -> None:
+    def path(self) -> str | None:
+        """See `OpenSource`."""
+        return self.options.text("path")
+
+
+class FilesTarget(OpenSink):
+    """Files on any file system that Spark reaches, which are written."""
+
+    digests = True
+
+    def check(self) -> None:
         """Refuses unknown formats."""
+        options = self.options
         form = options.text("format")
         if form not in _FORMATS:
             raise SinkError(
@@ -164,10 +176,9 @@ class FilesConnector(Connector):
             )
         refuse(options, "sink", SinkError)
 
-    def reach_sink(self, sink: Sink, node: Node, fresh: bool, default_local: bool) -> None:
+    def reach(self, fresh: bool, default_local: bool) -> None:
         """Refuses a local folder that cannot be written, or that holds files which are not the sink's."""
-        options = Options.of_sink(sink)
-        path = options.text("path")
+        options, path = self.options, self.options.text("path")
         if not is_local(path, default_local):
             return
         if (problem := unwritable(local_path(path))) is not None:
@@ -176,17 +187,13 @@ class FilesConnector(Connector):
         if (name := next(there, None)) is not None:
             raise foreign(options.place, path, name)
 
-    def folder(self, options: Options) -> str | None:
-        """The path."""
-        return options.text("path")
+    def path(self) -> str | None:
+        """See `OpenSink`."""
+        return self.options.text("path")
 
-    def input_path(self, options: Options) -> str | None:
-        """The path."""
-        return options.text("path")
-
-    def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
-        """The sink."""
-        return _FilesSink(spark, sink, node, checkpoint)
+    def begin(self, spark: SparkSession, checkpoint: str) -> EpochSink:
+        """See `OpenSink`."""
+        return _FilesSink(spark, self, checkpoint)
 
 
 def _check_readable(options: Options, path: str) -> None:
@@ -211,8 +218,9 @@ def _missing(options: Options, path: str) -> SourceError:
 class _FilesSink(EpochSink):
     """Files of one epoch appear once, whole, under names that carry the checkpoint's id and the epoch: `EpochFiles`."""
 
-    def __init__(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> None:
-        super().__init__(sink, node)
+    def __init__(self, spark: SparkSession, opened: OpenSink, checkpoint: str) -> None:
+        super().__init__(opened)
+        sink = opened.sink
         self._spark = spark
         self._format = self._options.text("format")
         self._timestamp = self._options.flag("with_timestamp")

@@ -15,20 +15,18 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from vsc.plan.nodes import Node
 from vsc.runtime.errors import LakeTableError, SourceError
 from vsc.runtime.spark.base.ddl import quoted
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.java import java_class
-from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.checkpoint.spark_logs import replace_log
 from vsc.runtime.spark.connectors.jars import ICEBERG
-from vsc.runtime.spark.connectors.lake.connector import LakeConnector
+from vsc.runtime.spark.connectors.lake.connector import LakeSource, LakeTarget
 from vsc.runtime.spark.connectors.lake.table import LakeTable, declared, identifier
 from vsc.runtime.spark.connectors.position import SeenFiles, SourceNotes
 from vsc.runtime.spark.formats.source_columns import PART
 
-__all__ = ["Iceberg", "IcebergTable"]
+__all__ = ["IcebergSource", "IcebergTable", "IcebergTarget"]
 
 _BEGUN_AT = "offsets/0"
 """Iceberg's own note of where a source began."""
@@ -113,53 +111,56 @@ class IcebergTable(LakeTable):
             return table
 
 
-class Iceberg(LakeConnector):
-    """Tables of Iceberg."""
+class IcebergTarget(LakeTarget):
+    """A table of Iceberg that is written."""
 
-    kind = "iceberg"
+    table = IcebergTable
+
+
+class IcebergSource(LakeSource):
+    """A table of Iceberg that is read."""
+
     spark_class = "SparkMicroBatchStream"
     table = IcebergTable
     parses = True
     goes_on = True
 
-    def go_on(self, notes: SourceNotes, options: Options, offset: str, read: SeenFiles) -> None:
+    def go_on(self, notes: SourceNotes, offset: str, read: SeenFiles) -> None:
         """At the snapshot; a history has been taken."""
-        if self.is_snapshot(options):
+        if self.is_snapshot:
             notes.write_known(read)
         else:
             notes.write(_BEGUN_AT, offset)
 
-    def catch_up(self, spark: SparkSession, notes: SourceNotes, options: Options, offset: Callable[[], str]) -> None:
+    def catch_up(self, spark: SparkSession, notes: SourceNotes, offset: Callable[[], str]) -> None:
         """Iceberg begins each run with what there is behind the snapshot at which the checkpoint began. If that has
         expired, it began with the one at which it goes on: behind its end there may be nothing, which Iceberg does not
         bear."""
         name = f"sources/{notes.number}/{_BEGUN_AT}"
-        if self.is_snapshot(options) or not notes.files.exists(name):
+        if self.is_snapshot or not notes.files.exists(name):
             return
-        table = IcebergTable(options)
+        table = IcebergTable(self.options)
         table.columns(spark)
         began = json.loads(notes.files.read(name))["snapshot_id"]
         if began != _NO_SNAPSHOT and not table.has(spark, began) and (now := offset()) != _NOTHING:
             replace_log(notes.files, name, json.dumps({**json.loads(now), "position": 0}))
 
-    def _check_stream(self, node: Node, options: Options) -> None:
-        if node.source.timestamp is None:
+    def _check_stream(self) -> None:
+        if self.node.source.timestamp is None:
             raise SourceError(
-                f"{options.place}: the rows of an Iceberg table have no time of their own", "add `timestamp COLUMN`"
+                f"{self.place}: the rows of an Iceberg table have no time of their own", "add `timestamp COLUMN`"
             )
 
-    def _look_at_stream(self, spark: SparkSession, table: LakeTable, node: Node, options: Options) -> None:
+    def _look_at_stream(self, spark: SparkSession, table: LakeTable) -> None:
         assert isinstance(table, IcebergTable)
-        oldest, given = table.begins_at(spark), options.spark_word(_FROM)
+        oldest, given = table.begins_at(spark), self.options.spark_word(_FROM)
         if oldest is not None and (given is None or not given.isdigit() or int(given) < oldest - 1):
             raise LakeTableError(
-                f"{options.place}: the first snapshots of {table.shown} have expired, and no stream reads the rows "
+                f"{self.place}: the first snapshots of {table.shown} have expired, and no stream reads the rows "
                 "that they added",
                 f"to read only what the snapshots that are left have added, write {_FROM!r} = '{oldest - 1}'",
             )
 
-    def _stream(
-        self, spark: SparkSession, table: LakeTable, node: Node, options: Options, read: frozenset[str]
-    ) -> DataFrame:
-        frame = spark.readStream.format("iceberg").options(**options.spark, **_WHOLE_FILES).load(table.sql)
-        return frame.select(*declared(node, read), F.input_file_name().alias(PART))
+    def _stream(self, spark: SparkSession, table: LakeTable) -> DataFrame:
+        frame = spark.readStream.format("iceberg").options(**self.options.spark, **_WHOLE_FILES).load(table.sql)
+        return frame.select(*declared(self.node, self.read), F.input_file_name().alias(PART))

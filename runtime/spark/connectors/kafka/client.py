@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from vsc.extras import required
-from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.source import OpenSource
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, KafkaException
@@ -271,14 +271,14 @@ def _why(error: KafkaError, told: list[KafkaError], topic: str, servers: str) ->
 
 
 class KafkaGroups:
-    """How far a query has read, in the consumer groups that the sources of a resolved plan name: for lag monitors only.
+    """How far a query has read, in the consumer groups that sources name: for lag monitors only.
 
     Guarantees: a group never says more than what is written. vsc itself goes by its checkpoint, so a commit that
     fails is only reported.
     """
 
-    def __init__(self, resolved: Plan) -> None:
-        found = {n.name: Options.of_source(n) for n in resolved.sources}
+    def __init__(self, sources: Iterable[OpenSource]) -> None:
+        found = {one.node.name: one.options for one in sources}
         self._options = {n: o for n, o in found.items() if o.connector.kind == "kafka" and o.get("group") is not None}
         self._consumers: dict[str, Any] = {}
 

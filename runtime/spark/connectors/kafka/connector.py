@@ -15,13 +15,12 @@ from pyspark.sql import functions as F
 
 from vsc.plan.connectors import FACTS
 from vsc.plan.nodes import Column as DeclaredColumn
-from vsc.plan.nodes import Node, Sink
+from vsc.plan.nodes import Node
 from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.plan.types import MapType
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.base.servers import Servers
-from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.jars import KAFKA
 from vsc.runtime.spark.connectors.kafka.client import PREFIX, brokers, check_topic, is_empty
 from vsc.runtime.spark.connectors.kafka.input import KafkaInput
@@ -31,6 +30,8 @@ from vsc.runtime.spark.connectors.kafka.registry.framing import HEADERS
 from vsc.runtime.spark.connectors.kafka.registry.sources import check_source
 from vsc.runtime.spark.connectors.kafka.texts import texts_reader
 from vsc.runtime.spark.connectors.position import SeenFiles, SourceNotes
+from vsc.runtime.spark.connectors.sink import EpochSink, OpenSink
+from vsc.runtime.spark.connectors.source import OpenSource
 from vsc.runtime.spark.connectors.spark_source import Input, SparkSource
 from vsc.runtime.spark.formats.source_columns import (
     BAD,
@@ -44,7 +45,7 @@ from vsc.runtime.spark.formats.source_columns import (
     RowReader,
 )
 
-__all__ = ["Kafka"]
+__all__ = ["KafkaSource", "KafkaTarget"]
 
 _DEFAULTS = {
     "maxOffsetsPerTrigger": "500000",
@@ -55,97 +56,109 @@ _DEFAULTS = {
 offsets of a partition with each poll, polls seldom: unless the source says otherwise."""
 
 
-class Kafka(Connector):
-    """Topics of Kafka."""
+class KafkaSource(OpenSource):
+    """A topic of Kafka that is read."""
 
-    kind = "kafka"
     first = "earliest"
     spark_class = "KafkaMicroBatchStream"
     needs_input = True
     goes_on = True
 
-    def check_source(self, node: Node, options: Options, default_local: bool) -> None:
+    def _check(self, default_local: bool) -> None:
         """Refuses formats and options that cannot be, and a topic that cannot be read."""
+        options = self.options
         _check_formats(options, SourceError)
         refuse(options, "source", SourceError)
         topic, starts = options.text("topic"), options.get("starting_offsets")
         problem = None if starts is None else offsets_problem(str(starts), topic)
         if problem is not None:
             raise SourceError(f"{options.place}: {problem}", offsets_help(topic))
-        layout(options, node, node.source.columns, "read")
+        layout(options, self.node, self.node.source.columns, "read")
         check_topic(options, "read")
 
-    def reach_source(self, node: Node, options: Options) -> None:
+    def reach(self) -> None:
         """Refuses a source whose columns are not in the newest schemas of the registry."""
-        check_source(node, options)
+        check_source(self.node, self.options)
 
-    def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
+    def rows(self, spark: SparkSession) -> DataFrame:
         """The records from the starting offsets on."""
         try:
-            return _rows(spark, node, options)
+            return _rows(spark, self.node, self.options)
         except AnalysisException as error:
             if "data source" in str(error):
                 raise KAFKA.missing("its jars are not on the class path") from error
             raise
 
-    def reader(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> RowReader | None:
+    def reader(self, spark: SparkSession) -> RowReader | None:
         """What reads keys and values that are texts."""
-        columns = node.source.columns
-        key = frozenset(c.name for c in node.schema.key)
-        return texts_reader(layout(options, node, columns, "read"), columns, key, options, node.source.rank)
+        source, key = self.node.source, frozenset(c.name for c in self.node.schema.key)
+        record = layout(self.options, self.node, source.columns, "read")
+        return texts_reader(record, source.columns, key, self.options, source.rank)
 
-    def position_help(self, options: Options) -> str:
+    def position_help(self) -> str:
         """Offsets."""
-        return offsets_help(options.text("topic"))
+        return offsets_help(self.options.text("topic"))
 
-    def settled_position(self, node: Node, value: str) -> str:
+    def settled_position(self, value: str) -> str:
         """An offset for each partition."""
-        return settled_offsets(node, value)
+        return settled_offsets(self.node, self.options, value)
 
-    def begin(self, notes: SourceNotes, position: str, there: SeenFiles) -> None:
+    def begin_at(self, notes: SourceNotes, position: str, there: SeenFiles) -> None:
         """At these offsets."""
         write_offsets(notes, json.loads(position))
 
-    def go_on(self, notes: SourceNotes, options: Options, offset: str, read: SeenFiles) -> None:
+    def go_on(self, notes: SourceNotes, offset: str, read: SeenFiles) -> None:
         """At the offsets of topics that are still read."""
-        topics = options.text("topic").split(",")
+        topics = self.options.text("topic").split(",")
         known = {topic: offsets for topic, offsets in json.loads(offset).items() if topic in topics}
         if known:
             write_offsets(notes, known)
 
-    def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
+    def nothing_there(self, spark: SparkSession) -> str | None:
         """That the topic is empty."""
-        return f"the topic {options.text('topic')!r} holds no record" if is_empty(options) else None
+        return f"the topic {self.options.text('topic')!r} holds no record" if is_empty(self.options) else None
 
-    def check_sink(self, options: Options) -> None:
+    def servers(self) -> tuple[Servers, ...]:
+        """Each broker, as Kafka names it to clients."""
+        return tuple((broker,) for broker in brokers(self.options))
+
+    def is_secret(self, name: str) -> bool:
+        """As any of Kafka's own may be."""
+        return name.startswith(PREFIX) or super().is_secret(name)
+
+    def _input(self, source: SparkSource) -> Input:
+        return KafkaInput(source)
+
+
+class KafkaTarget(OpenSink):
+    """A topic of Kafka that is written."""
+
+    def check(self) -> None:
         """Refuses formats and options that cannot be, and a topic that cannot be written."""
+        options = self.options
         _check_formats(options, SinkError)
         refuse(options, "sink", SinkError)
         if options.text("format") == "string" and options.flag("with_timestamp"):
             raise SinkError(f"{options.place}: the format 'string' has no place for `with_timestamp`", "use json")
         check_topic(options, "write")
 
-    def reach_sink(self, sink: Sink, node: Node, fresh: bool, default_local: bool) -> None:
+    def reach(self, fresh: bool, default_local: bool) -> None:
         """Refuses schemas that the registry does not have, or does not take."""
-        options = Options.of_sink(sink)
-        if fresh and options.get("registry") is not None:  # else the checkpoint has them
+        if fresh and self.options.get("registry") is not None:  # else the checkpoint has them
             from vsc.runtime.spark.connectors.kafka.sink import KafkaSink  # needs confluent_kafka
 
-            KafkaSink(sink, node, "").reach()
+            KafkaSink(self, "").reach()
 
-    def servers(self, options: Options) -> tuple[Servers, ...]:
+    def servers(self) -> tuple[Servers, ...]:
         """Each broker, as Kafka names it to clients."""
-        return tuple((broker,) for broker in brokers(options))
+        return tuple((broker,) for broker in brokers(self.options))
 
-    def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
-        """The sink."""
+    def begin(self, spark: SparkSession, checkpoint: str) -> EpochSink:
+        """See `OpenSink`."""
         from vsc.runtime.spark.connectors.kafka.sink import KafkaSink, check_no_tombstones  # needs confluent_kafka
 
-        check_no_tombstones(node, Options.of_sink(sink))
-        return KafkaSink(sink, node, checkpoint)
-
-    def _input(self, source: SparkSource) -> Input:
-        return KafkaInput(source)
+        check_no_tombstones(self.node, self.options)
+        return KafkaSink(self, checkpoint)
 
 
 def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:

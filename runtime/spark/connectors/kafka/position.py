@@ -16,9 +16,8 @@ __all__ = ["settled_offsets", "write_offsets"]
 _EARLIEST, _LATEST = -2, -1
 
 
-def settled_offsets(node: Node, value: str) -> str:
+def settled_offsets(node: Node, options: Options, value: str) -> str:
     """The offset of each partition, as Spark's JSON."""
-    options = Options.of_source(node)
     topic = options.text("topic")
     problem = offsets_problem(value, topic, "--position")
     if problem is not None:

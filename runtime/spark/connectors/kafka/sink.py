@@ -25,18 +25,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Column as DeclaredColumn
-from vsc.plan.nodes import DeadLetters, Node, Sink
+from vsc.plan.nodes import DeadLetters, Node
 from vsc.plan.types import BIGINT
 from vsc.runtime.errors import SinkError
 from vsc.runtime.expressions import null_rows
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka.client import client_settings
 from vsc.runtime.spark.connectors.kafka.epochs import create_epochs
 from vsc.runtime.spark.connectors.kafka.layout import Layout, Part, key_format, layout
 from vsc.runtime.spark.connectors.kafka.registry.sinks import check_sink, settled
 from vsc.runtime.spark.connectors.kafka.transaction import Transaction, forget_after
+from vsc.runtime.spark.connectors.sink import EpochSink, OpenSink
 from vsc.runtime.spark.exchange.output import CHANGE, TIMESTAMP, Output, RowTransform
 from vsc.runtime.spark.exchange.tally import Tally
 from vsc.runtime.spark.formats.json_written import is_written, written
@@ -55,9 +55,10 @@ class KafkaSink(EpochSink):
 
     computes = False
 
-    def __init__(self, sink: Sink, node: Node, checkpoint: str) -> None:
-        super().__init__(sink, node)
-        self._name = f"vsc-{checkpoint[:16]}-{sink.id.removeprefix('sink-')}"
+    def __init__(self, opened: OpenSink, checkpoint: str) -> None:
+        super().__init__(opened)
+        node = opened.node
+        self._name = f"vsc-{checkpoint[:16]}-{self.id.removeprefix('sink-')}"
         self._topic = self._options.text("topic")
         self._settings = client_settings(self._options)
         added = [DeclaredColumn(TIMESTAMP, BIGINT)] if self._options.flag("with_timestamp") else []

@@ -16,16 +16,16 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from vsc.plan.nodes import Plan
 from vsc.plan.words import counted
 from vsc.runtime.errors import SourceError
 from vsc.runtime.metrics import Dropped, Group
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
-from vsc.runtime.spark.connectors.connector import ONLY_NEW
+from vsc.runtime.spark.connectors.sink import ONLY_NEW, OpenSink
+from vsc.runtime.spark.connectors.source import OpenSource
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.pace import Pace
 
@@ -47,13 +47,14 @@ class Topics:
 
     def __init__(
         self,
-        resolved: Plan,
+        sources: Iterable[OpenSource],
+        sinks: Iterable[OpenSink],
         ask: Callable[[Options], str | None],
         ranges: Callable[[Options], Mapping[int, tuple[int, int]]],
     ) -> None:
-        found = [(number, node.name, Options.of_source(node)) for number, node in enumerate(resolved.sources, 1)]
+        found = [(one.number, one.node.name, one.options) for one in sources]
         self._sources = [one for one in found if one[2].connector.kind == "kafka"]
-        self._sinks = [Options.of_sink(sink) for sink in resolved.sinks if sink.connector.kind == "kafka"]
+        self._sinks = [one.options for one in sinks if one.options.connector.kind == "kafka"]
         self._ask, self._ranges = ask, ranges
         self.ids: dict[str, str] = {}
         """The id of each topic of this run."""

@@ -15,13 +15,12 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from vsc.plan.nodes import Node, Sink
 from vsc.plan.types import TIMESTAMP
 from vsc.runtime.errors import LakeTableError, SinkError, VscRuntimeError
-from vsc.runtime.spark.connectors.connector import TableSink
 from vsc.runtime.spark.connectors.lake.history import History, kept
 from vsc.runtime.spark.connectors.lake.merge import AT, CHANGE, Target, appended, place, upserted
 from vsc.runtime.spark.connectors.lake.table import LakeTable, lake_error
+from vsc.runtime.spark.connectors.sink import OpenSink, TableSink
 from vsc.runtime.spark.connectors.table_types import columns_by_name, misfits
 from vsc.runtime.spark.exchange.output import Output
 from vsc.runtime.spark.exchange.tally import Tally
@@ -43,11 +42,11 @@ class LakeSink(TableSink):
 
     computes = False
 
-    def __init__(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str, table: LakeTable) -> None:
-        super().__init__(sink, node, table.shown)
+    def __init__(self, spark: SparkSession, opened: OpenSink, checkpoint: str, table: LakeTable) -> None:
+        super().__init__(opened, table.shown)
         self._spark, self._table = spark, table
-        self._writer = f"vsc-{checkpoint}-{sink.id}"
-        self._connector = sink.connector
+        self._writer = f"vsc-{checkpoint}-{self.id}"
+        self._connector = opened.options.connector
         self._history: History | None = None
         self._offset = 0
 

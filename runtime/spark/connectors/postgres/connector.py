@@ -17,84 +17,92 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from vsc.extras import required
-from vsc.plan.nodes import Node, Sink, Source
+from vsc.plan.nodes import Source
 from vsc.plan.types import ArrayType, DataType, MapType, ScalarType, StructType
 from vsc.runtime.errors import DatabaseTableError
 from vsc.runtime.expressions.json_data import data_reader, json_values
 from vsc.runtime.spark.base.ddl import ddl
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.base.servers import Servers
-from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.postgres.checks import check_privileges, check_readable
 from vsc.runtime.spark.connectors.postgres.database import Database
 from vsc.runtime.spark.connectors.postgres.sink import PostgresSink
 from vsc.runtime.spark.connectors.postgres.table import Table, found_table, identifier
 from vsc.runtime.spark.connectors.postgres.types import TableColumn, as_json, created_type
+from vsc.runtime.spark.connectors.sink import EpochSink, OpenSink
 from vsc.runtime.spark.connectors.snapshot import kept_rows, take_once, write_rows
+from vsc.runtime.spark.connectors.source import OpenSource
 from vsc.runtime.spark.formats.source_columns import BAD, TIME
 from vsc.runtime.values import brief, from_python, to_array
 
-__all__ = ["Postgres"]
+__all__ = ["PostgresSource", "PostgresTarget"]
 
 _FETCHED = 1 << 13
 _KINDS = ("r", "p", "v", "m", "f")
 """Tables, views, materialized views, foreign tables."""
 
 
-class Postgres(Connector):
-    """Tables of PostgreSQL."""
+class PostgresSource(OpenSource):
+    """A snapshot of a table of PostgreSQL."""
 
-    kind = "jdbc"
-    digests = True
+    is_snapshot = True
 
-    def check_source(self, node: Node, options: Options, default_local: bool) -> None:
+    def _check(self, default_local: bool) -> None:
         """Refuses what cannot be understood, and a missing client."""
-        _check(options)
+        _check(self.options)
 
-    def reach_source(self, node: Node, options: Options) -> None:
+    def reach(self) -> None:
         """Refuses a table that cannot be read as it is declared."""
-        _look_at_table(node.source, options)
+        _look_at_table(self.node.source, self.options)
 
-    def is_snapshot(self, options: Options) -> bool:
-        """Always."""
-        return True
-
-    def take(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str], begun: bool) -> None:
+    def take(self, spark: SparkSession, begun: bool) -> None:
         """Takes the snapshot."""
 
         def write(path: str) -> None:
-            database, table = _look_at_table(node.source, options)
-            columns = tuple((c.name, c.type, table.columns[c.name]) for c in node.source.columns if c.name in read)
+            database, table = _look_at_table(self.node.source, self.options)
+            read = (c for c in self.node.source.columns if c.name in self.read)
+            columns = tuple((c.name, c.type, table.columns[c.name]) for c in read)
             names = [*((name, type) for name, type, _ in columns), (BAD, "string")]
-            fetch = _Fetch(database, table.sql, options.place, columns)
+            fetch = _Fetch(database, table.sql, self.place, columns)
             rows = spark.range(0, 1, 1, 1).mapInArrow(fetch, ddl(names))
             write_rows(rows, path)
 
-        take_once(spark, options, begun, write)
+        take_once(spark, self.place, self.kept, begun, write)
 
-    def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
+    def rows(self, spark: SparkSession) -> DataFrame:
         """The rows of the snapshot. Without a timestamp clause they are of time 0."""
-        frame = kept_rows(spark, node.source, options, read)
-        return frame if node.source.timestamp is not None else frame.withColumn(TIME, F.lit(0).cast("bigint"))
+        source = self.node.source
+        frame = kept_rows(spark, source, self.place, self.kept, self.read)
+        return frame if source.timestamp is not None else frame.withColumn(TIME, F.lit(0).cast("bigint"))
 
-    def check_sink(self, options: Options) -> None:
-        """Refuses what cannot be understood, and a missing client."""
-        _check(options)
-        options.flag("with_timestamp")
-        options.flag("create")
-        options.is_upsert()
-
-    def reach_sink(self, sink: Sink, node: Node, fresh: bool, default_local: bool) -> None:
-        """Refuses a table that cannot be written."""
-        PostgresSink(sink, node, "").reach()
-
-    def servers(self, options: Options) -> tuple[Servers, ...]:
+    def servers(self) -> tuple[Servers, ...]:
         """The hosts of the URL, any of which may be the one in charge."""
-        return (Database.of(options).servers,)
+        return (Database.of(self.options).servers,)
 
-    def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
-        """The sink."""
-        return PostgresSink(sink, node, checkpoint)
+
+class PostgresTarget(OpenSink):
+    """A table of PostgreSQL that is written."""
+
+    digests = True
+
+    def check(self) -> None:
+        """Refuses what cannot be understood, and a missing client."""
+        _check(self.options)
+        self.options.flag("with_timestamp")
+        self.options.flag("create")
+        self.options.is_upsert()
+
+    def reach(self, fresh: bool, default_local: bool) -> None:
+        """Refuses a table that cannot be written."""
+        PostgresSink(self, "").reach()
+
+    def servers(self) -> tuple[Servers, ...]:
+        """The hosts of the URL, any of which may be the one in charge."""
+        return (Database.of(self.options).servers,)
+
+    def begin(self, spark: SparkSession, checkpoint: str) -> EpochSink:
+        """See `OpenSink`."""
+        return PostgresSink(self, checkpoint)
 
 
 def _check(options: Options) -> None:

@@ -15,10 +15,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import DatabaseError, DatabaseTableError, SinkError
-from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.connectors.connector import TableSink, way_back
 from vsc.runtime.spark.connectors.postgres.checks import (
     check_holds_text,
     check_may_create,
@@ -34,6 +31,7 @@ from vsc.runtime.spark.connectors.postgres.epochs import RefusedRows, WrittenEpo
 from vsc.runtime.spark.connectors.postgres.merge import Merge, is_refusal, merged, together
 from vsc.runtime.spark.connectors.postgres.table import Table, create_table, found_table, identifier
 from vsc.runtime.spark.connectors.refusals import RefusedRow
+from vsc.runtime.spark.connectors.sink import OpenSink, TableSink, way_back
 from vsc.runtime.spark.exchange.output import Output, RowTransform
 from vsc.runtime.spark.exchange.tally import Tally
 
@@ -54,9 +52,9 @@ _KEPT = 2
 class PostgresSink(TableSink):
     """See the module."""
 
-    def __init__(self, sink: Sink, node: Node, checkpoint: str) -> None:
-        self._database = Database.of(Options.of_sink(sink))
-        super().__init__(sink, node, self._database.name)
+    def __init__(self, opened: OpenSink, checkpoint: str) -> None:
+        self._database = Database.of(opened.options)
+        super().__init__(opened, self._database.name)
         self._checkpoint = checkpoint
         self._table: Table | None = None
         self._written: dict[int, Tally] = {}

@@ -13,10 +13,8 @@ import pytest
 
 from tests.runtime.spark.support import compiled
 from vsc.cli.store_key import read_key
-from vsc.plan.nodes import Connector
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.base.hadoop import Files
-from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.checkpoint.identity import REPLACED
 from vsc.runtime.spark.checkpoint.replacing import finish
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
@@ -152,8 +150,7 @@ def test_a_snapshot_is_taken_whole_or_again(spark: SparkSession, store: ObjectSt
 
     def take(bucket: str, count: int, begun: bool = False) -> int:
         kept = f"s3a://{bucket}/kept"
-        options = Options("source `t`", Connector("jdbc", ()), kept)
-        take_once(spark, options, begun, lambda path: write_rows(spark.range(0, count, 1, 3), path))
+        take_once(spark, "source `t`", kept, begun, lambda path: write_rows(spark.range(0, count, 1, 3), path))
         return spark.read.parquet(kept).count()
 
     bucket = store.new_bucket()

@@ -18,10 +18,9 @@ from vsc.plan.types import parse_type
 from vsc.runtime.errors import SourceError
 from vsc.runtime.metrics import Group
 from vsc.runtime.spark import start
-from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors import file_rows
 from vsc.runtime.spark.connectors.files import connector as files
-from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.connectors.registry import open_source
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.formats import parquet_files
 from vsc.runtime.spark.formats.held_types import HeldTypes
@@ -383,11 +382,12 @@ def test_spark_reads_what_it_was_told_how_to_read(
     text = (
         f"stream rows (c {column}) from files (path = '{tmp_path}', format = 'parquet'{option}); sink rows to noop ();"
     )
-    node = compiled(text).node("rows")
+    plan = compiled(text)
+    node = plan.node("rows")
     before = spark.conf.get(setting)
     spark.conf.set(setting, "3" if before.isdigit() else before)
     try:
-        reader = connector_of("files").reader(spark, node, Options.of_source(node), frozenset({"c"}))
+        reader = open_source(plan, node).reader(spark)
         read = ParquetFiles(node.source.columns, frozenset({"c"}), False)
         assert reader == (read if ours else HeldTypes("parquet", node.source.columns, False))
     finally:

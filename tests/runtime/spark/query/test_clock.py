@@ -23,7 +23,7 @@ from vsc.runtime.records import Batch
 from vsc.runtime.spark.base.job import Run
 from vsc.runtime.spark.base.options import resolve_plan
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
-from vsc.runtime.spark.connectors.registry import make_sinks
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.exchange.output import Unpack
 from vsc.runtime.spark.query.preflight import prepare
 from vsc.runtime.spark.query.run import run
@@ -195,7 +195,7 @@ def test_a_query_that_is_carried_over_in_the_middle(spark: SparkSession, tmp_pat
     assert ran("old", 3, "out") == whole
     opened = Checkpoint.open(spark, str(tmp_path / "old"), plan, None)
     waited = [report.epoch for report in opened.reports() if any(size.steps for size in report.state.values())]
-    opened.go_back(make_sinks(spark, resolve_plan(plan, variables), opened.id), waited[-1])
+    opened.go_back(Ends(resolve_plan(plan, variables)).begin(spark, opened.id), waited[-1])
     job = Upgrade(plan, str(tmp_path / "old"), str(tmp_path / "new"), variables, 2)
     upgrade(prepare_upgrade(job), spark, lambda _: None)
     assert ran("new", 2, "out", "rest") == whole

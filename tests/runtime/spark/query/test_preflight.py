@@ -9,7 +9,8 @@ import pytest
 
 from tests.runtime.spark.support import compiled
 from vsc.runtime.spark.base.job import Run
-from vsc.runtime.spark.query import preflight, start
+from vsc.runtime.spark.connectors.registry import Ends
+from vsc.runtime.spark.query import start
 from vsc.runtime.spark.query.preflight import PreparedRun, prepare
 from vsc.runtime.spark.query.start import Opened, start_query
 
@@ -33,7 +34,7 @@ def test_only_spark_can_tell_whether_a_distant_checkpoint_is_new(
     fresh: bool | None, reached: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bool] = []
-    monkeypatch.setattr(preflight, "reach", lambda resolved, fresh, local: asked.append(fresh))
+    monkeypatch.setattr(Ends, "reach", lambda ends, fresh, local: asked.append(fresh))
     assert prepared(tmp_path).reach(fresh).reached is reached
     assert asked == [bool(fresh)]
 
@@ -48,12 +49,12 @@ def test_systems_are_asked_once(spark: Any, tmp_path: Path, monkeypatch: pytest.
 
     ready = prepared(tmp_path)
     known = ready.reach(True)
-    monkeypatch.setattr(start, "reach", fail(Asked))
+    monkeypatch.setattr(Ends, "reach", fail(Asked))
     monkeypatch.setattr(start, "claim", fail(Claimed))
     with pytest.raises(Asked):
         start_query(Opened.of(ready, spark), spark)
     with pytest.raises(Claimed):
         start_query(Opened.of(known, spark), spark)
     monkeypatch.setattr(start, "prepare", fail(Asked))
-    assert Opened.of(known, spark).resolved is known.resolved
+    assert Opened.of(known, spark).ends is known.ends
     assert Opened.of(ready, spark).to_drain().reached

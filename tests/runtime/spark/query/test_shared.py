@@ -11,6 +11,7 @@ import pytest
 from tests.runtime.spark.support import compiled
 from vsc.runtime.errors import CheckpointError, SinkError, SourceError
 from vsc.runtime.spark.connectors.iceberg.connector import IcebergTable
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.query.shared import shared_by
 from vsc.runtime.spark.session.findings import Shared
 
@@ -30,7 +31,7 @@ def test_tables_that_a_catalog_knows_are_looked_at_where_they_are(monkeypatch: p
     monkeypatch.setattr(IcebergTable, "location", lambda table, spark: f"file:/warehouse/{table.name}")
     context = SimpleNamespace(master="spark://there:7077")
     spark: Any = SimpleNamespace(sparkContext=context)
-    assert shared_by(spark, compiled(TEXT), "/ck", default_local=True) == (
+    assert shared_by(spark, Ends(compiled(TEXT)), "/ck", default_local=True) == (
         Shared("the source 's'", "/in/*", SourceError, read=True),
         Shared("the source 'r'", "/warehouse/lake.db.read", SourceError, read=True),
         Shared("the checkpoint", "/ck", CheckpointError),
@@ -39,4 +40,4 @@ def test_tables_that_a_catalog_knows_are_looked_at_where_they_are(monkeypatch: p
         Shared("the sink of 's'", "/warehouse/lake.db.written", SinkError),
     )
     context.master = "local[2]"
-    assert shared_by(spark, compiled(TEXT), "/ck", default_local=True) == ()
+    assert shared_by(spark, Ends(compiled(TEXT)), "/ck", default_local=True) == ()

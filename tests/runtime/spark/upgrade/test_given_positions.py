@@ -11,6 +11,7 @@ import pytest
 from tests.runtime.spark.support import compiled
 from tests.runtime.spark.upgrade.test_positions import Folder, known
 from vsc.runtime.errors import PositionError
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.upgrade.decisions import settled_positions
 from vsc.runtime.spark.upgrade.positions import positions, write_positions
 
@@ -42,7 +43,7 @@ def ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_position_is_settled_before_anything_is_written(text: str, given: str, settled: str) -> None:
-    assert settled_positions(compiled(text + SINK), {"s": given}) == {"s": settled}
+    assert settled_positions(Ends(compiled(text + SINK)), {"s": given}) == {"s": settled}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_a_position_is_settled_before_anything_is_written(text: str, given: str,
 )
 def test_what_a_position_may_not_be(text: str, given: str, words: str, help: str) -> None:
     with pytest.raises(PositionError) as caught:
-        settled_positions(compiled(text + SINK), {"s": given})
+        settled_positions(Ends(compiled(text + SINK)), {"s": given})
     assert caught.value.message.startswith("source s (line 1): ")
     assert words in caught.value.message
     assert help in str(caught.value.help)
@@ -87,7 +88,7 @@ def test_what_a_position_may_not_be(text: str, given: str, words: str, help: str
 def test_what_spark_is_told(was: str, now: str, given: str, told: str, written: str | None, tmp_path: Path) -> None:
     new: Any = Folder(tmp_path / "new")
     offsets = ["-", json.dumps({"t": {"0": 9}})]
-    [one] = positions(compiled(was + SINK), compiled(now + SINK), {"s": "s"}, offsets, {"s": given})
+    [one] = positions(compiled(was + SINK), Ends(compiled(now + SINK)), {"s": "s"}, offsets, {"s": given})
     assert str(one) == told
     write_positions([one], new, new, lambda node: [("file:///s/a%20b", 5)])
     assert (new.read("sources/1/0") if new.exists("sources/1/0") else None) == written
@@ -95,7 +96,7 @@ def test_what_spark_is_told(was: str, now: str, given: str, told: str, written: 
 
 def test_a_new_source_may_have_a_position_too(tmp_path: Path) -> None:
     new: Any = Folder(tmp_path / "new")
-    [one] = positions(compiled(FILES + SINK), compiled(KAFKA + SINK), {}, ["-", "-"], {"s": '{"t": {"0": 5}}'})
+    [one] = positions(compiled(FILES + SINK), Ends(compiled(KAFKA + SINK)), {}, ["-", "-"], {"s": '{"t": {"0": 5}}'})
     write_positions([one], new, new, lambda node: [])
     assert str(one) == "source s: begins at t 0: 5"
     assert new.read("sources/1/0") == '\0v1\n{"t": {"0": 5}}'

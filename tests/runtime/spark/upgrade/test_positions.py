@@ -11,6 +11,7 @@ import pytest
 from tests.runtime.spark.support import compiled
 from vsc.runtime.errors import UpgradeError
 from vsc.runtime.spark.checkpoint.spark_logs import KNOWN
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.upgrade.positions import positions, write_positions
 
 OLD = """
@@ -75,8 +76,8 @@ def test_what_spark_is_told_of_each_source(tmp_path: Path) -> None:
     taken = f"vsc/sources/{rank(before, 'c')}/part-0"
     old.write("sources/3/0", "\n".join(["v1", entry(f"file:///old/{taken}", 0)]))
     old.write(taken, "rows")
-    found = positions(before, after, {name: name for name in "abcdez"}, OFFSETS, {})
-    assert [(one.node.name, one.number, one.was) for one in found] == [
+    found = positions(before, Ends(after), {name: name for name in "abcdez"}, OFFSETS, {})
+    assert [(one.node.name, one.source.number, one.was) for one in found] == [
         ("c", 2, 3), ("z", 3, 6), ("e", 4, 5), ("d", 5, 4), ("b", 6, 2), ("a", 7, 1),
     ]  # fmt: skip
     assert [str(one).partition(": ")[2] for one in found] == [
@@ -108,4 +109,4 @@ def rank(plan: Any, name: str) -> int:
 def test_a_source_that_cannot_go_on_is_refused() -> None:
     plan = compiled("stream d (k string, at timestamp) from delta (path = '/d') key k timestamp at; sink d to noop ();")
     with pytest.raises(UpgradeError, match=r"source d \(line 1\) reads from delta, whose position vsc cannot carry"):
-        positions(plan, plan, {"d": "d"}, ["-", '{"reservoirVersion":1}'], {})
+        positions(plan, Ends(plan), {"d": "d"}, ["-", '{"reservoirVersion":1}'], {})

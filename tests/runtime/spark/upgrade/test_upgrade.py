@@ -19,7 +19,7 @@ from vsc.runtime.spark.base.options import resolve_plan
 from vsc.runtime.spark.checkpoint.ancestry import SUCCESSOR
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.claim import claim
-from vsc.runtime.spark.connectors.registry import make_sinks
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def half_run(spark: SparkSession, folder: Path, variables: dict[str, str]) -> No
     reports = run_once(old, spark, folder / "old", variables=variables, partitions=2)
     assert sum(size.waiting for size in reports[1].state.values()) > 0
     opened = Checkpoint.open(spark, str(folder / "old"), old, None)
-    opened.go_back(make_sinks(spark, resolve_plan(old, variables), opened.id), 1)
+    opened.go_back(Ends(resolve_plan(old, variables)).begin(spark, opened.id), 1)
 
 
 def test_what_is_kept_goes_on_whatever_it_is_called(

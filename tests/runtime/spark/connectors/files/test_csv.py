@@ -13,7 +13,7 @@ from vsc.plan import Plan
 from vsc.runtime.errors import SourceError
 from vsc.runtime.metrics import Dropped, Group
 from vsc.runtime.spark.base.options import resolve_plan
-from vsc.runtime.spark.connectors.registry import check_connectors
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.query.failures import translated
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
@@ -96,4 +96,4 @@ def test_a_file_without_a_header_is_named(spark: Any, tmp_path: Path, lenient: b
 def test_a_dialect_that_cannot_be_is_refused_at_the_start(tmp_path: Path) -> None:
     plan = topology("a string, at bigint", ", 'sep' = '${sep}'")
     with pytest.raises(SourceError, match=r"source 'rows' \(line 2\): 'sep' is a single ASCII character, not '::'"):
-        check_connectors(resolve_plan(plan, {"in": str(tmp_path), "out": "-", "sep": "::"}))
+        Ends(resolve_plan(plan, {"in": str(tmp_path), "out": "-", "sep": "::"})).check(True)

@@ -14,8 +14,8 @@ from servers.kafka import Broker
 from servers.ports import free_port
 from tests.runtime.spark.support import compiled
 from vsc.runtime.errors import AvroSchemaError, SourceError
-from vsc.runtime.spark.base.options import Options, resolve_plan
-from vsc.runtime.spark.connectors.kafka.connector import Kafka
+from vsc.runtime.spark.base.options import resolve_plan
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.query.explain import spark_plans
 from vsc.runtime.spark.query.preflight import check
 
@@ -57,10 +57,10 @@ def refused() -> Callable[..., SourceError]:
 def test_what_executors_connect_to_is_what_brokers_say(broker: Broker) -> None:
     host, port = broker.address.split(":")
     plan = compiled(SOURCE.format(options="format = 'json'"))
-    (node,) = resolve_plan(plan, {"brokers": f"localhost:{port}", "topic": "t"}).sources
-    assert Kafka().servers(Options.of_source(node)) == (((host, int(port)),),)
-    (node,) = resolve_plan(plan, {"brokers": f"localhost:{free_port()}", "topic": "t"}).sources
-    assert Kafka().servers(Options.of_source(node)) == ()  # nobody answers: `check` says so
+    (source,) = Ends(resolve_plan(plan, {"brokers": f"localhost:{port}", "topic": "t"})).sources
+    assert source.servers() == (((host, int(port)),),)
+    (source,) = Ends(resolve_plan(plan, {"brokers": f"localhost:{free_port()}", "topic": "t"})).sources
+    assert source.servers() == ()  # nobody answers: `check` says so
 
 
 def test_no_broker(refused: Callable[..., SourceError]) -> None:

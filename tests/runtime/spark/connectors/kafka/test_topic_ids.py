@@ -15,6 +15,7 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.base.checksummed import LocalFiles
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.connectors.kafka.topic_ids import Topics, known_after, lost, skipped
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.pace import Pace
 
@@ -47,8 +48,9 @@ class Case:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text("\n".join(OFFSETS))
         self.folder, self.fresh, self.files = folder, False, Written(str(folder))
+        ends = Ends(compiled(PLAN.format(more=more)))
         self.topics = Topics(
-            compiled(PLAN.format(more=more)), lambda o: self.now[o.text("topic")], lambda _: {0: (low, 9), 1: (0, 5)}
+            ends.sources, ends.sinks, lambda o: self.now[o.text("topic")], lambda _: {0: (low, 9), 1: (0, 5)}
         )
 
     def pace(self, epoch: int) -> str | None:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vsc.plan.parts import Connector
-from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.connectors.registry import connector_of
+from tests.runtime.spark.support import compiled
+from vsc.runtime.spark.connectors.registry import Ends
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +25,8 @@ def test_a_named_table_has_a_folder(lakes: SparkSession, tmp_path: Path) -> None
         lakes.conf.set(f"spark.sql.catalog.held{name}", value)
 
     def folder(lake: str, option: str, value: str) -> str | None:
-        return connector_of(lake).catalogued(lakes, Options("the test", Connector(lake, ((option, value),))))
+        text = f"stream s (k string) from rate (); sink s to {lake} ({option} = '{value}');"
+        return Ends(compiled(text)).sinks[0].catalogued(lakes)
 
     assert folder("iceberg", "table", "held.db.t") is None
     lakes.sql("create table held.db.t (k string) using iceberg")

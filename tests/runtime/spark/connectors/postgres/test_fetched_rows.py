@@ -8,8 +8,9 @@ from typing import Any
 from servers.postgres import PostgresServer
 from tests.runtime.spark.support import compiled
 from vsc.plan.types import parse_type
-from vsc.runtime.spark.base.options import Options, resolve_plan
-from vsc.runtime.spark.connectors.postgres.connector import Postgres, _Fetch, _look_at_table
+from vsc.runtime.spark.base.options import resolve_plan
+from vsc.runtime.spark.connectors.postgres.connector import _Fetch, _look_at_table
+from vsc.runtime.spark.connectors.registry import Ends
 
 UTC = datetime.UTC
 SETTINGS = (
@@ -28,12 +29,11 @@ def fetched(server: PostgresServer, columns: dict[str, str]) -> list[dict[str, A
     sink rows to noop ();
     """
     plan = resolve_plan(compiled(text), {"url": server.url(), "pw": server.password})
-    [node] = plan.sources
-    options = Options.of_source(node)
-    Postgres().reach_source(node, options)
-    database, table = _look_at_table(node.source, options)
+    [source] = Ends(plan).sources
+    source.reach()
+    database, table = _look_at_table(source.node.source, source.options)
     chosen = tuple((name, parse_type(type), table.columns[name]) for name, type in columns.items())
-    batches = _Fetch(database, table.sql, options.place, chosen)([])
+    batches = _Fetch(database, table.sql, source.place, chosen)([])
     return [row for batch in batches for row in batch.to_pylist()]
 
 

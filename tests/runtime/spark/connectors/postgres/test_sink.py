@@ -409,11 +409,11 @@ def test_a_database_that_cannot_be_had(
 
 
 def test_resolved_plans_are_not_shown(server: PostgresServer) -> None:
-    from vsc.runtime.spark.base.options import Options
     from vsc.runtime.spark.connectors.postgres.database import Database
+    from vsc.runtime.spark.connectors.registry import Ends
 
     plan = resolve_plan(compiled(RATES % ("", LOGIN, "")), {"in": "x", "url": server.url(), "pw": server.password})
-    database = Database.of(Options.of_sink(plan.sinks[0]))
+    database = Database.of(Ends(plan).sinks[0].options)
     assert dict(database.parameters)["password"] == server.password
     assert server.password not in repr(database)
 
