@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from tools.docs import blocks, cli, functions, operators, timeline
+from tools.docs import blocks, cli, functions, operators, pictures, timeline
 from vsc.cli import main
 from vsc.compiler import check_topology
 from vsc.testing import TopologyTestDriver
@@ -95,10 +95,20 @@ def test_a_link_leads_to_a_file_and_a_heading_in_it() -> None:
     assert [(page, path.name, anchor) for page, path, anchor in links if anchor and anchor not in _anchors(path)] == []
 
 
-@pytest.mark.parametrize("generator", [functions, operators, cli, timeline], ids=lambda generator: generator.__name__)
+@pytest.mark.parametrize(
+    "generator", [functions, operators, cli, timeline, pictures], ids=lambda generator: generator.__name__
+)
 def test_generated_pages_are_current(generator: ModuleType) -> None:
-    old = [path.name for path, text in generator.pages().items() if path.read_text(encoding="utf-8") != text]
+    made = generator.pages()
+    old = [path.name for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     assert old == [], f"run `python -m {generator.__name__}`"
+
+
+def test_the_page_of_each_operator_shows_its_picture() -> None:
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / "docs/operators").glob("*.md")}
+    shown = {name for name, text in pages.items() if f"](pictures/{name}.svg)" in text}
+    assert pages.keys() - shown == {"index"}
+    assert {path.stem for path in pictures.FOLDER.glob("*.svg")} == shown == {path.stem for path in pictures.pages()}
 
 
 def test_each_decision_has_a_number_of_its_own() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,25 @@ from typing import Any
 import pytest
 
 from tools.docs.site import MOVED, ROOT, broken_links, build
+
+WORDS = (
+    "deduplicate",
+    "row_number",
+    "lag",
+    "previous",
+    "running total",
+    "top N",
+    "cumulate",
+    "CDC",
+    "TTL",
+    "timer",
+    "lookback",
+    "over (partition by",
+    "temporal join",
+    "interval join",
+    "watermark",
+)
+"""What people search for who come from elsewhere."""
 
 
 @pytest.mark.slow
@@ -20,6 +40,13 @@ def test_the_site_builds(tmp_path: Path) -> None:
     assert {f"docs/diagnostics/{page.stem}" for page in (ROOT / "docs/diagnostics").glob("VSC*.md")} <= pages
     assert {*MOVED, *MOVED.values()} <= pages
     assert 'url=../inside/state-store/"' in (site / "docs/state-store/index.html").read_text()
+    headings = [
+        item["title"].lower()
+        for item in json.loads((site / "search.json").read_text(encoding="utf-8"))["items"]
+        if item["location"].startswith("docs/coming-from-sql/#")
+    ]
+    assert [word for word in WORDS if not any(word.lower() in heading for heading in headings)] == []
+    assert (site / "docs/operators/pictures/suppress.svg").exists()
     assert "<table>" in (site / "docs/operators/suppress/index.html").read_text()
 
 

@@ -28,7 +28,7 @@ import yaml
 from vsc.plan.nodes import Source
 from vsc.testing import Record, TopologyTestDriver
 
-__all__ = ["DOCS", "EXAMPLE", "feed", "pages"]
+__all__ = ["DOCS", "EXAMPLE", "counted", "feed", "pages", "shown"]
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = (*sorted((DOCS / "operators").glob("*.md")), *sorted((DOCS / "recipes").glob("*.md")), DOCS / "time.md")
@@ -68,10 +68,11 @@ def _answers(topology: str, node: str, given: list[str]) -> Iterator[str]:
         before: dict[str, int] = {}
         for line in given:
             feed(driver, line)
-            counted = _counted(driver)
-            new = [reason for reason, n in counted.items() for _ in range(n - before.get(reason, 0))]
-            before = counted
-            yield "<br>".join([*map(_shown, driver.read(node)), *(f"*{reason}*" for reason in new)])
+            now = counted(driver)
+            new = [reason for reason, n in now.items() for _ in range(n - before.get(reason, 0))]
+            before = now
+            found = [f"`{shown(record)}` at {_moment(record.timestamp)}" for record in driver.read(node)]
+            yield "<br>".join([*found, *(f"*{reason}*" for reason in new)])
 
 
 def feed(driver: TopologyTestDriver, line: str) -> None:
@@ -92,7 +93,8 @@ def feed(driver: TopologyTestDriver, line: str) -> None:
     driver.pipe(source, dict(zip((c.name for c in operation.columns), values, strict=True)))
 
 
-def _counted(driver: TopologyTestDriver) -> dict[str, int]:
+def counted(driver: TopologyTestDriver) -> dict[str, int]:
+    """What was dropped or not found until now, by reason."""
     metrics = driver.metrics()
     found: dict[str, int] = {}
     for group in ("dropped_records", "missed_lookups"):
@@ -103,10 +105,11 @@ def _counted(driver: TopologyTestDriver) -> dict[str, int]:
     return found
 
 
-def _shown(record: Record) -> str:
+def shown(record: Record) -> str:
+    """A record as ``(key) value``."""
     key = ", ".join(map(_text, record.key.values()))
     value = "removed" if record.value is None else ", ".join(map(_text, record.value.values()))
-    return f"`({key}) {value}` at {_moment(record.timestamp)}".replace("() ", "")
+    return f"({key}) {value}".removeprefix("() ")
 
 
 def _text(value: object) -> str:

@@ -27,7 +27,9 @@ MOVED = {
     "docs/state-store": "docs/inside/state-store",
 }
 """Pages that had another address, which leads to the new one."""
-_LINK = re.compile(r"\[([^\[\]]*)\]\(([^):#]+)(#[^)]*)?\)")
+_PICTURE = re.compile(r"^<!-- (?:picture|timeline) -->\n\n```\n", re.MULTILINE)
+"""In front of a picture in characters, whose lines must not be wrapped."""
+_LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^):#]+)(#[^)]*)?\)")
 
 
 def build(folder: Path) -> Path:
@@ -62,7 +64,11 @@ def lay_out(folder: Path) -> None:
         target = folder / "pages" / place
         target.parent.mkdir(parents=True, exist_ok=True)
         written = _LINK.sub(partial(_on_site, page=path, pages=set(texts)), text)
-        target.write_text(written, encoding="utf-8")
+        target.write_text(_PICTURE.sub("``` { .text .picture }\n", written), encoding="utf-8")
+    for picture in ROOT.glob("docs/**/*.svg"):
+        target = folder / "pages" / picture.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, target)
     shutil.copy(ROOT / "docs" / "zensical.toml", folder)
     shutil.copy(ROOT / "docs" / "site.css", folder / "pages")
 
