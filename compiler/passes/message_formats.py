@@ -11,7 +11,18 @@ from vsc.compiler.source import Span
 from vsc.plan import Column, Schema
 from vsc.plan.connectors.facts import Role
 from vsc.plan.connectors.kafka import REGISTERED
-from vsc.plan.types import BIGINT, INT, STRING, DataType, StructType, other_key, parse_type, types_in
+from vsc.plan.types import (
+    BIGINT,
+    INT,
+    STRING,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+    other_key,
+    parse_type,
+    types_in,
+)
 
 __all__ = ["check_messages"]
 
@@ -22,6 +33,7 @@ _GIVEN = {
 }
 """By option, the types of the column that it names."""
 _AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PROTOBUF_KEYS = ("string", "boolean", "tinyint", "smallint", "int", "bigint")
 _OF_FORMAT = {"schema": "format", "schema_id": "format", "key_schema": "key_format", "key_schema_id": "key_format"}
 
 _OF_REGISTRY = ("registry_auth", "subject_name_strategy", "record_name", "register")
@@ -58,6 +70,8 @@ def check_messages(
     for name, columns in (("format", value), ("key_format", schema.key)):
         if options.get(name) == "avro":
             yield from _avro_columns(places[name], node, columns)
+        elif options.get(name) == "protobuf":
+            yield from _protobuf_columns(places[name], node, columns)
     yield from _avro_options(options, places, role)
     yield from _registry_options(options, places)
 
@@ -94,14 +108,36 @@ def _avro_columns(place: Span, node: str, columns: Sequence[Column]) -> Iterator
 
 
 def _not_avro(name: str, type: DataType) -> str | None:
-    names = [name]
     if (key := other_key(type)) is not None:
         return f"the keys of an Avro map are strings, not {key}"
+    return _not_a_name(name, type, "Avro")
+
+
+def _not_a_name(name: str, type: DataType, system: str) -> str | None:
+    names = [name]
     for part in types_in(type):
         if isinstance(part, StructType):
             names += [field.name for field in part.fields]
     wrong = next((one for one in names if not _AVRO_NAME.fullmatch(one)), None)
-    return None if wrong is None else f"`{wrong}` is not a name in Avro (letters, digits and _)"
+    return None if wrong is None else f"`{wrong}` is not a name in {system} (letters, digits and _)"
+
+
+def _protobuf_columns(place: Span, node: str, columns: Sequence[Column]) -> Iterator[Finding]:
+    for column in columns:
+        problem = _not_a_name(column.name, column.type, "Protobuf") or _not_protobuf(column.type)
+        if problem is not None:
+            message = f"Protobuf cannot hold the column `{column.name}` of `{node}`: {problem}"
+            yield Finding("VSC508", place, message, (), "give it another name or type, or use `'json'`")
+
+
+def _not_protobuf(type: DataType) -> str | None:
+    for part in types_in(type):
+        inner = part.element if isinstance(part, ArrayType) else part.value if isinstance(part, MapType) else None
+        if isinstance(inner, ArrayType | MapType):
+            return "an array or a map holds no arrays or maps"
+        if isinstance(part, MapType) and str(part.key) not in _PROTOBUF_KEYS:
+            return f"the keys of a map are not {part.key}"
+    return None
 
 
 def _avro_options(options: Options, places: Mapping[str, Span], role: Role) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ seconds; the credentials never show. A schema comes with whatever it refers to. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -93,6 +93,15 @@ class Registry:
             asked.found = not self._client.test_compatibility(subject, Schema(text, kind.upper()))
         return bool(asked.found)
 
+    def compiled(self, text: str, imports: Mapping[str, str]) -> WriterSchema:
+        """A schema of Protobuf, from its text and those of the files that it imports."""
+        from vsc.runtime.spark.connectors.kafka.registry.protoc import compiled
+
+        try:
+            return WriterSchema("protobuf", compiled(text, imports))
+        except ValueError as error:
+            raise self._error(f"{self._place}: protoc does not take a schema of Protobuf: {error}") from None
+
     def _registered(self, found: Any) -> Registered:
         return Registered(found.subject, found.version, found.schema_id, self._whole(found.schema))
 
@@ -108,6 +117,8 @@ class Registry:
             from vsc.runtime.spark.connectors.kafka.registry.avro_resolution import inlined
 
             return WriterSchema(kind, inlined(schema.schema_str, [text for _, text in referred]))
+        if kind == "protobuf":
+            return self.compiled(schema.schema_str, dict(referred))
         return WriterSchema(kind, schema.schema_str)
 
     def _referred(self, schema: Any, found: dict[str, str]) -> dict[str, str]:

@@ -12,9 +12,9 @@ from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, StructType
 from vsc.runtime.errors import AvroSchemaError
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.layout import Part
-from vsc.runtime.spark.connectors.kafka.registry.schemas import WriterSchema
+from vsc.runtime.spark.connectors.kafka.registry.schemas import Kind, WriterSchema
 
-__all__ = ["derived", "given"]
+__all__ = ["default_name", "derived", "given", "kind_of"]
 
 _NOT_A_NAME = re.compile(r"^[0-9]|[^A-Za-z0-9_]")
 _SCALARS: dict[str, Any] = {
@@ -25,15 +25,32 @@ _SCALARS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def derived(part: Part, record: str | None, node: str) -> WriterSchema:
-    """The schema of a part of a node's records, called `record`."""
-    name = record or _NOT_A_NAME.sub("_", f"{node}_{part.name}")
+def derived(part: Part, record: str | None, node: str, before: WriterSchema | None) -> str:
+    """The text of the schema of a part of a node's records, called `record`; one of Protobuf keeps the numbers of the
+    schema `before`."""
+    name = record or default_name(part, node)
     nullable = part.name == "value"
+    if part.form == "protobuf":
+        from vsc.runtime.spark.connectors.kafka.registry import protobuf_writing
+
+        kept = before.text if before is not None and before.kind == "protobuf" else None
+        return protobuf_writing.derived(name, part.columns, kept)
     if part.form == "avro":
         from vsc.runtime.spark.connectors.kafka import avro_schema  # needs fastavro
 
-        return WriterSchema("avro", avro_schema.derived(name, part.columns, nullable))
-    return WriterSchema("json", json.dumps(_json_schema(name, part.columns, nullable)))
+        return avro_schema.derived(name, part.columns, nullable)
+    return json.dumps(_json_schema(name, part.columns, nullable))
+
+
+def default_name(part: Part, node: str) -> str:
+    """What a record is called that nothing else names."""
+    return _NOT_A_NAME.sub("_", f"{node}_{part.name}")
+
+
+def kind_of(part: Part) -> Kind:
+    """The kind of a part's schemas: its format."""
+    assert part.form in ("avro", "json", "protobuf"), part.form
+    return part.form  # type: ignore[return-value]
 
 
 def given(options: Options, part: Part) -> WriterSchema | None:

@@ -15,17 +15,27 @@ _LISTED = 600
 Use = Literal["read", "write"]
 
 
-def misfit(schema: WriterSchema, columns: Sequence[Column], use: Use) -> str | None:
-    """Why the columns do not fit a schema; None if they do."""
+def misfit(schema: WriterSchema, columns: Sequence[Column], use: Use, record: str | None = None) -> str | None:
+    """Why the columns do not fit a schema, of Protobuf its message `record` or the first; None if they do."""
     if schema.kind == "avro":
         from vsc.runtime.spark.connectors.kafka import avro_schema  # needs fastavro
 
         return avro_schema.misfit(schema.text, columns, use)
+    if schema.kind == "protobuf":
+        from vsc.runtime.spark.connectors.kafka.registry import protobuf_reading, protobuf_writing
+
+        if use == "read":
+            return protobuf_reading.read_misfit(schema.text, columns, record)
+        return protobuf_writing.write_misfit(schema.text, columns, record)
     return _json_misfit(json.loads(schema.text), columns, use)
 
 
-def listed(schema: WriterSchema) -> str:
+def listed(schema: WriterSchema, record: str | None = None) -> str:
     """The fields of a schema, for a message."""
+    if schema.kind == "protobuf":
+        from vsc.runtime.spark.connectors.kafka.registry import protobuf_reading
+
+        return _cut(protobuf_reading.listed(schema.text, record))
     if schema.kind == "avro":
         from vsc.runtime.spark.connectors.kafka.registry import avro_resolution
 
@@ -34,7 +44,12 @@ def listed(schema: WriterSchema) -> str:
 
 
 def record_of(schema: WriterSchema) -> str | None:
-    """What a schema calls its records."""
+    """What a schema calls its records; of Protobuf, the first of its messages."""
+    if schema.kind == "protobuf":
+        from vsc.runtime.spark.connectors.kafka.registry import protobuf_reading
+
+        message = protobuf_reading.message_named(schema.text, None)
+        return None if message is None else str(message.full_name)
     if schema.kind == "json":
         title = json.loads(schema.text).get("title")
         return title if isinstance(title, str) else None

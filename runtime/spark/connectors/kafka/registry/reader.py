@@ -82,4 +82,12 @@ def _avro(
     return resolution(writer, reader, columns).decoded(bodies)
 
 
-_DECODERS: dict[str, Decoder] = {"avro": _avro}
+def _protobuf(
+    writer: str, reader: str | None, columns: tuple[Column, ...], bodies: pa.Array
+) -> tuple[list[pa.Array], list[str | None]]:
+    from vsc.runtime.spark.connectors.kafka.registry.protobuf_reading import decoded  # needs protobuf
+
+    return decoded(writer, reader, columns, bodies)
+
+
+_DECODERS: dict[str, Decoder] = {"avro": _avro, "protobuf": _protobuf}

@@ -16,11 +16,11 @@ from vsc.runtime.spark.base.checksummed import damaged, read_checksummed, with_c
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.layout import Layout, Part
-from vsc.runtime.spark.connectors.kafka.registry.client import Registry
-from vsc.runtime.spark.connectors.kafka.registry.derived import derived, given
+from vsc.runtime.spark.connectors.kafka.registry.client import Registered, Registry
+from vsc.runtime.spark.connectors.kafka.registry.derived import default_name, derived, given, kind_of
 from vsc.runtime.spark.connectors.kafka.registry.fits import declared, listed, misfit, record_of
 from vsc.runtime.spark.connectors.kafka.registry.schemas import WriterSchema
-from vsc.runtime.spark.connectors.kafka.registry.subjects import subject
+from vsc.runtime.spark.connectors.kafka.registry.subjects import record_name, subject
 from vsc.runtime.spark.connectors.kafka.registry.writers import writer
 
 __all__ = ["check_sink", "settled"]
@@ -38,14 +38,8 @@ class _Chosen:
 def check_sink(options: Options, node: str, record: Layout) -> None:
     """Refuses what the registry has, or does not take; registers nothing. VscRuntimeError."""
     for part in record.parts:
-        if not part.registered:
-            continue
-        registry = Registry(options, SinkError)
-        own, of = _wanted(options, node, part)
-        if not options.flag("register"):
-            _there(registry, options, part, own, of)
-        elif registry.refuses(of, own.kind, own.text):
-            raise _refused(options, registry, of, own)
+        if part.registered:
+            _chosen(options, node, part, None, registers=False)
 
 
 def settled(options: Options, node: str, record: Layout, files: Files, name: str) -> Layout:
@@ -62,14 +56,14 @@ def settled(options: Options, node: str, record: Layout, files: Files, name: str
         }
         files.write(path, with_checksum(data))
 
-    def with_writer(part: Part | None) -> Part | None:
-        if part is None or not part.registered:
+    def with_writer(part: Part) -> Part:
+        if not part.registered:
             return part
-        return replace(part, writer=writer(chosen[part.name].id, chosen[part.name].schema, part.columns))
+        one = chosen[part.name]
+        return replace(part, writer=writer(one.id, one.schema, record_name(options, part), part.columns))
 
-    value = with_writer(record.value)
-    assert value is not None
-    return replace(record, key=with_writer(record.key), value=value)
+    key = None if record.key is None else with_writer(record.key)
+    return replace(record, key=key, value=with_writer(record.value))
 
 
 def _loaded(files: Files, path: str) -> Mapping[str, _Chosen]:
@@ -82,76 +76,63 @@ def _loaded(files: Files, path: str) -> Mapping[str, _Chosen]:
         raise damaged(files, path, "it has no schemas") from error
 
 
-def _chosen(options: Options, node: str, part: Part, kept: _Chosen | None) -> _Chosen:
-    own, of = _wanted(options, node, part)
-    if kept is not None and kept.subject == of and kept.schema.kind == part.form:
-        pinned = given(options, part) is not None and kept.schema != own
-        if not pinned and misfit(kept.schema, part.columns, "write") is None:
-            return kept
-    registry = Registry(options, SinkError)
-    if not options.flag("register"):
-        return _there(registry, options, part, own, of)
-    if registry.refuses(of, own.kind, own.text):
-        raise _refused(options, registry, of, own)
-    return _Chosen(of, registry.register(of, own.kind, own.text), own)
-
-
-def _wanted(options: Options, node: str, part: Part) -> tuple[WriterSchema, str]:
-    """The schema that a part would be registered with, and its subject."""
-    record = options.get("record_name") if part.name == "value" else None
-    own = given(options, part)
-    if own is not None:
-        problem = misfit(own, part.columns, "write")
-        if problem is not None:
-            raise AvroSchemaError(
-                f"{options.place}: the schema of its {part.name} does not fit: {problem}",
-                "correct the columns, or the schema",
-            )
-    else:
-        own = derived(part, None if record is None else str(record), node)
-    of = subject(options, part.name, str(record) if record is not None else record_of(own))
-    if of is None:
-        raise SinkError(
-            f"{options.place}: `subject_name_strategy` asks for the name of a record, and there is none",
-            "write `record_name = '...'`",
+def _chosen(options: Options, node: str, part: Part, kept: _Chosen | None, registers: bool = True) -> _Chosen:
+    """The schema of a part: that which is `kept`, if it still fits. Unless it `registers`, one that it would register
+    has the id 0."""
+    record = record_name(options, part)
+    pinned = given(options, part)
+    name = record if record is not None or pinned is None else record_of(pinned)
+    of = subject(options, part.name, name or default_name(part, node))
+    stays = kept is not None and (kept.subject, kept.schema.kind) == (of, part.form) and pinned in (None, kept.schema)
+    if kept is not None and stays and misfit(kept.schema, part.columns, "write", record) is None:
+        return kept
+    if pinned is not None and (problem := misfit(pinned, part.columns, "write")) is not None:
+        raise AvroSchemaError(
+            f"{options.place}: the schema of its {part.name} does not fit: {problem}",
+            "correct the columns, or the schema",
         )
-    return own, of
-
-
-def _there(registry: Registry, options: Options, part: Part, own: WriterSchema, of: str) -> _Chosen:
-    """The newest schema of a subject, which the columns fit; or that of a file, if the subject has it."""
+    registry = Registry(options, SinkError)
     newest = registry.newest(of)
+    if not options.flag("register"):
+        return _there(registry, options, part, pinned, of, newest)
+    text = derived(part, record, node, None if newest is None else newest.schema) if pinned is None else pinned.text
+    schema = registry.compiled(text, {}) if part.form == "protobuf" else WriterSchema(kind_of(part), text)
+    if registry.refuses(of, schema.kind, text):
+        there = "nothing" if newest is None else listed(newest.schema, record)
+        raise SinkError(
+            f"{options.place}: the schema registry refuses the schema of {of!r}, which is not compatible: it has "
+            f"{there}, and the columns make {listed(schema, record)}",
+            "correct the columns, or the compatibility of the subject",
+        )
+    return _Chosen(of, registry.register(of, schema.kind, text) if registers else 0, schema)
+
+
+def _there(
+    registry: Registry, options: Options, part: Part, pinned: WriterSchema | None, of: str, newest: Registered | None
+) -> _Chosen:
+    """The newest schema of a subject, which the columns fit; or that of a file, if the subject has it."""
     if newest is None:
         raise SinkError(
             f"{options.place}: the schema registry at {registry.url} has no subject {of!r}",
             "write `register = true`, or register a schema",
         )
-    if given(options, part) is not None:
-        id = registry.registered(of, own.kind, own.text)
+    if pinned is not None:
+        id = registry.registered(of, pinned.kind, pinned.text)
         if id is None:
             raise SinkError(
                 f"{options.place}: the schema of its {part.name} is not among those of {of!r}",
                 "write `register = true`, or register it",
             )
-        return _Chosen(of, id, own)
+        return _Chosen(of, id, pinned)
     what = f"{options.place}: the newest schema of {of!r} (version {newest.version}, id {newest.id})"
     if newest.schema.kind != part.form:
         raise AvroSchemaError(f"{what} is one of {newest.schema.kind}, not of {part.form}", "correct the format")
-    problem = misfit(newest.schema, part.columns, "write")
+    record = record_name(options, part)
+    problem = misfit(newest.schema, part.columns, "write", record)
     if problem is not None:
         raise AvroSchemaError(
-            f"{what} does not fit the columns: {problem}; the schema has {listed(newest.schema)}, "
+            f"{what} does not fit the columns: {problem}; the schema has {listed(newest.schema, record)}, "
             f"the columns are {declared(part.columns)}",
             "correct the columns, or write `register = true`",
         )
     return _Chosen(of, newest.id, newest.schema)
-
-
-def _refused(options: Options, registry: Registry, of: str, own: WriterSchema) -> SinkError:
-    newest = registry.newest(of)
-    there = "nothing" if newest is None else listed(newest.schema)
-    return SinkError(
-        f"{options.place}: the schema registry refuses the schema of {of!r}, which is not compatible: it has {there}, "
-        f"and the columns make {listed(own)}",
-        "correct the columns, or the compatibility of the subject",
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vsc.plan.nodes import Column, Node
+from vsc.plan.nodes import Node
 from vsc.runtime.errors import AvroSchemaError, SourceError
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.layout import Part, layout
@@ -13,7 +13,7 @@ from vsc.runtime.spark.connectors.kafka.registry.client import Registered, Regis
 from vsc.runtime.spark.connectors.kafka.registry.derived import given
 from vsc.runtime.spark.connectors.kafka.registry.fits import declared, listed, misfit
 from vsc.runtime.spark.connectors.kafka.registry.schemas import Known, WriterSchema
-from vsc.runtime.spark.connectors.kafka.registry.subjects import subject
+from vsc.runtime.spark.connectors.kafka.registry.subjects import by_topic, record_name, subject
 
 __all__ = ["check_source", "fetched", "registered_parts", "settled"]
 
@@ -37,7 +37,8 @@ def settled(options: Options, part: Part, known: Known) -> Known:
     own = _given(options, part)
     if own is not None:
         return replace(known, reader=own)
-    if known.reader is not None and misfit(known.reader, part.columns, "read") is None:
+    record = record_name(options, part)
+    if known.reader is not None and misfit(known.reader, part.columns, "read", record) is None:
         return known
     registry = Registry(options, SourceError)
     newest = _newest(registry, options, part)
@@ -61,26 +62,24 @@ def fetched(options: Options, part: Part, known: Known, ids: Sequence[str], epoc
 
 def _newest(registry: Registry, options: Options, part: Part) -> Registered | None:
     """The newest schema of a part's subject; None if there is none yet, or nothing says which subject it is."""
-    own = _given(options, part)
-    name = None if part.name == "key" else options.get("record_name")
-    of = subject(options, part.name, None if name is None else str(name))
-    if own is not None or of is None:
+    record = record_name(options, part)
+    if _given(options, part) is not None or (record is None and not by_topic(options, part.name)):
         return None
-    newest = registry.newest(of)
-    if newest is None:
-        return None
-    _check_fits(options, newest, part.form, part.columns)
+    newest = registry.newest(subject(options, part.name, record or ""))
+    if newest is not None:
+        _check_fits(options, newest, part)
     return newest
 
 
-def _check_fits(options: Options, newest: Registered, form: str, columns: Sequence[Column]) -> None:
+def _check_fits(options: Options, newest: Registered, part: Part) -> None:
+    form, columns, record = part.form, part.columns, record_name(options, part)
     what = f"{options.place}: the newest schema of {newest.subject!r} (version {newest.version}, id {newest.id})"
     if newest.schema.kind != form:
         raise AvroSchemaError(f"{what} is one of {newest.schema.kind}, not of {form}", "correct the format")
-    problem = misfit(newest.schema, columns, "read")
+    problem = misfit(newest.schema, columns, "read", record)
     if problem is not None:
         raise AvroSchemaError(
-            f"{what} does not fit the columns: {problem}; the schema has {listed(newest.schema)}, "
+            f"{what} does not fit the columns: {problem}; the schema has {listed(newest.schema, record)}, "
             f"the columns are {declared(columns)}",
             "correct the columns, or register a schema that has them",
         )

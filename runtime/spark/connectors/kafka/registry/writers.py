@@ -42,7 +42,8 @@ class _Avro(_Framing):
 
     def encoded(self, columns: Sequence[pa.Array]) -> pa.Array:
         """See `Writer`."""
-        from vsc.runtime.spark.connectors.kafka.avro import AvroForm, encoded, is_record  # needs fastavro
+        from vsc.runtime.spark.connectors.kafka.avro import AvroForm, encoded  # needs fastavro
+        from vsc.runtime.spark.connectors.kafka.avro_schema import is_record
 
         bare = len(self.columns) == 1 and not is_record(self.schema)
         return encoded(AvroForm(self.schema, self.columns, bare, self.id), columns)
@@ -59,6 +60,21 @@ class _Json(_Framing):
         return self.framed(written(self.columns, columns).cast(pa.binary()))
 
 
-def writer(id: int, schema: WriterSchema, columns: tuple[Column, ...]) -> Writer:
-    """What writes rows of columns with the schema of that id."""
+@dataclass(frozen=True)
+class _Protobuf(_Framing):
+    schema: str
+    record: str | None
+    columns: tuple[Column, ...]
+
+    def encoded(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """See `Writer`."""
+        from vsc.runtime.spark.connectors.kafka.registry.protobuf_writing import encoded  # needs protobuf
+
+        return self.framed(pa.array(encoded(self.schema, self.record, self.columns, columns), pa.binary()))
+
+
+def writer(id: int, schema: WriterSchema, record: str | None, columns: tuple[Column, ...]) -> Writer:
+    """What writes rows of columns with the schema of that id, of Protobuf as its message `record` or the first."""
+    if schema.kind == "protobuf":
+        return _Protobuf(id, schema.text, record, columns)
     return _Avro(id, schema.text, columns) if schema.kind == "avro" else _Json(id, columns)

@@ -76,10 +76,10 @@ class Double:
             case ["subjects", subject]:
                 wanted = body["schema"]
                 versions = self._subjects.get(subject, [])
-                of = next((one for one in versions if self._schemas[one - 1]["schema"] == wanted), None)
-                if of is None:
+                there = [one for one in versions if self._schemas[one - 1]["schema"] == wanted]
+                if not there:
                     return 404, _error(40403, "Schema not found")
-                return 200, {"subject": subject, "version": 1, "id": of, **self._schemas[of - 1]}
+                return 200, {"subject": subject, "version": 1, "id": there[0], **self._schemas[there[0] - 1]}
             case ["compatibility", "subjects", subject, "versions", "latest"]:
                 if subject not in self._subjects:
                     return 404, _error(40401, f"Subject '{subject}' not found.")
