@@ -170,6 +170,8 @@ def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:
                 f"{options.place} has {name} {given!r}, which this version of vsc does not know for Kafka",
                 "use one of " + ", ".join(known),
             )
+        if given == "protobuf" and options.get("registry") is None:  # the compiler looks, unless a variable gives it
+            raise error(f"{options.place}: the schemas of Protobuf come from a schema registry", "give `registry`")
 
 
 def _rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
