@@ -26,6 +26,7 @@ from vsc.plan import (
     Operation,
     Plan,
     Rekey,
+    RowChanges,
     Sink,
     Source,
     Store,
@@ -144,8 +145,8 @@ def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
             how = "as of the record's time" if as_of else "as it is"
             yield "left join" if left else "join", ", ".join((f"{inputs[0]} with {inputs[1]} {how}", *clauses(join)))
             yield "select", _items(items)
-        case Grace() as waits:
-            yield "hold back", f"{inputs[0]}, {', '.join(clauses(waits))}"
+        case Grace() as held:
+            yield "hold back", f"{inputs[0]}, {', '.join(clauses(held))}"
         case Correct(left=left, by=named, items=items) as join:
             yield "left join" if left else "join", f"{inputs[0]} with {inputs[1]} as of the record's time"
             yield "correct", ", ".join((f"by {_items(named)}", *clauses(join)))
@@ -173,8 +174,8 @@ def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
         case Answer(items=items):
             yield "answer", f"{inputs[0]} with {inputs[1]}"
             yield "select", _items(items)
-        case GroupChanges(group=group):
-            yield "changes", f"of {inputs[0]} by {_items(group)}"
+        case GroupChanges(group=by) | RowChanges(items=by):
+            yield "changes", f"of {inputs[0]} by {_items(by)}"
         case ExplodeChanges(item=Item(text=text)) as operation:
             yield "changes", f"of {inputs[0]} by {_one_line(text)} as {exploded(operation)}"
         case other:

@@ -24,6 +24,7 @@ from vsc.plan import (
     Plan,
     Rekey,
     Reorder,
+    RowChanges,
     Source,
     Status,
     Store,
@@ -147,8 +148,8 @@ def _given(operation: Operation, added: Sequence[Operation]) -> Iterator[str]:
 
 
 def _moved(added: Sequence[Operation]) -> tuple[Item, ...]:
-    """What an ``on`` or ``by`` computes: the key of the `Rekey` that the lowering made of it."""
-    return next((operation.items for operation in added if isinstance(operation, Rekey)), ())
+    """What an ``on`` or ``by`` computes: the key under which the lowering sends records elsewhere."""
+    return next((operation.items for operation in added if isinstance(operation, Rekey | RowChanges)), ())
 
 
 def _with(table: str, on: tuple[Item, ...]) -> str:

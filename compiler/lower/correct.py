@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from vsc.compiler import syntax
-from vsc.compiler.lower.travel import added_name
+from vsc.compiler.lower.travel import added_name, travelling
 from vsc.compiler.passes.check import CheckedTopology
 from vsc.compiler.passes.shapes import Shape
-from vsc.plan import Correct, Grace, Node, Schema
+from vsc.plan import ROW_CHANGE, Correct, Grace, Item, Node, RowChanges, Schema
 
-__all__ = ["correct", "grace_of", "max_age"]
+__all__ = ["correct", "grace_of", "max_age", "row_changes"]
 
 
 def correct(
@@ -27,10 +27,24 @@ def correct(
         inputs = (added, inputs[1])
     operation = Correct(
         join.mode == "left", join.correct.within.milliseconds, shape.by, shape.items, max_age(join),
-        join.strictly_before is not None, join.drop_older is not None,
+        join.strictly_before is not None, join.drop_older is not None, checked.kinds[join.left.name.text] == "table",
     )  # fmt: skip
     added = added_name(checked, name, "correct")
     return (*waiting, Node(added, "stream", shape.schema, operation, inputs, line, part_of=name))
+
+
+def row_changes(
+    checked: CheckedTopology, name: str, key: tuple[Schema, tuple[Item, ...]], read: str, used: frozenset[str]
+) -> Node:
+    """The node ``NAME#changes``: the changes of the table `read`, under the key by which rows are looked up."""
+    schema, items = key
+    declaration = checked.topology.nodes[name]
+    assert isinstance(declaration, syntax.DerivedDecl) and isinstance(declaration.operation, syntax.Join)
+    left, versioned = declaration.operation.mode == "left", checked.statuses[read].versioned
+    value = (*ROW_CHANGE, *travelling(checked, schema.value, used))
+    line, added = checked.source.line_of(declaration.span), added_name(checked, name, "changes")
+    operation = RowChanges(left, items, versioned)
+    return Node(added, "stream", Schema(schema.key, value), operation, (read,), line, part_of=name)
 
 
 def grace_of(join: syntax.Join) -> int | None:

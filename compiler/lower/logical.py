@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
-from vsc.compiler.lower.correct import correct, grace_of, max_age
+from vsc.compiler.lower.correct import correct, grace_of, max_age, row_changes
 from vsc.compiler.lower.exploded import exploded
 from vsc.compiler.lower.foreign import foreign_key_join
 from vsc.compiler.lower.groups import aggregate
@@ -197,13 +197,14 @@ def _join(
         return (), TableTableJoin(join.mode, left, right, shape.items), inputs
     if form == "stream-global":
         return (), StreamGlobalJoin(join.mode == "left", shape.on, shape.items, max_age(join)), inputs
-    moved, left = tuple[Node, ...](), checked.shapes[inputs[0]].schema
+    moved, stream = tuple[Node, ...](), checked.shapes[inputs[0]].schema
     if shape.rekeyed is not None:
         used = columns_read(item.expr for item in (*shape.items, *shape.by))
-        moved = (rekeyed(checked, name, shape.rekeyed, inputs[0], used),)
-        inputs, left = (moved[0].name, inputs[1]), moved[0].schema
+        of_table = checked.kinds[inputs[0]] == "table"
+        moved = ((row_changes if of_table else rekeyed)(checked, name, shape.rekeyed, inputs[0], used),)
+        inputs, stream = (moved[0].name, inputs[1]), moved[0].schema
     if join.correct is not None:
-        corrected = correct(checked, name, join, shape, left, inputs)
+        corrected = correct(checked, name, join, shape, stream, inputs)
         return (*moved, *corrected), ToTable(None), (corrected[-1].name,)
     return moved, _stream_table_join(checked, join, shape), inputs
 

@@ -106,7 +106,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_functions(topology), *check_constants(topology), *of_clock, *of_quiet, *cyclic, *of_kinds, *of_stores,
         *of_versioning, *of_windows, *of_suppress, *of_schemas, *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses, connectors),
-        *check_correct(topology, order, clock or DEFAULT_CLOCK, kinds, stores, statuses),
+        *check_correct(topology, order, clock or DEFAULT_CLOCK, kinds, shapes, stores, statuses),
         *check_expiry(topology, order, kinds, stores, windows),
         *check_complete(topology, order, clock or DEFAULT_CLOCK, kinds, stores, windows),
         *check_ages(topology, order, kinds, stores),

@@ -7,25 +7,32 @@ from collections.abc import Iterator
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.compiler.passes.kinds import JoinForm, Kinds, join_form
+from vsc.compiler.passes.kinds import JoinForm, Kinds, join_form, steady
 from vsc.compiler.passes.options import too_long
+from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores
 from vsc.compiler.passes.versioning import Statuses, way_labels
 from vsc.compiler.topology import Topology
-from vsc.plan import Clock
+from vsc.plan import Clock, Column, Item
+from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.words import duration
 
 __all__ = ["check_correct"]
 
 _NOT_OF: dict[JoinForm, str] = {
-    "table-table": "two tables: it joins the newest rows",
     "stream-stream": "two streams: pairs are found whatever their order",
     "stream-global": "a global table: it keeps no history",
 }
 
 
 def check_correct(
-    topology: Topology, order: tuple[str, ...], clock: Clock, kinds: Kinds, stores: Stores, statuses: Statuses
+    topology: Topology,
+    order: tuple[str, ...],
+    clock: Clock,
+    kinds: Kinds,
+    shapes: Shapes,
+    stores: Stores,
+    statuses: Statuses,
 ) -> tuple[Finding, ...]:
     """What is wrong with the joins that have a `correct`."""
     found: list[Finding] = []
@@ -35,6 +42,10 @@ def check_correct(
             join = declaration.operation
             if join.correct is not None:
                 found.extend(_checked(topology, join, join.correct, clock, kinds, stores, statuses))
+                if kinds.get(join.left.name.text) == "table":
+                    key = shapes[join.left.name.text].schema.key if join.left.name.text in shapes else ()
+                    of = shapes[name].by if name in shapes else ()
+                    found.extend(_of_table(topology, join, join.correct, kinds, of, key))
     return tuple(found)
 
 
@@ -57,12 +68,40 @@ def _checked(
             "`correct` goes by the clock of the input: by that of the records, what is final depends on partitions"
         )
         yield Finding("VSC317", correct.span, message, (), "write `topology NAME (clock = 'input');`")
-    if not correct.by:
+    if not correct.by and kinds.get(join.left.name.text) == "stream":
         name = named(join.left.name.text)
         message = f"what names one record of `{join.left.name.text}` is missing: its result replaces the one before"
         yield Finding("VSC210", correct.span, message, (), f"write {code('correct by ID within ...')}, where ID is a "
                       f"column of {code(name)} that no two records share")  # fmt: skip
     yield from _lengths(topology, join, correct, stores, statuses)
+
+
+def _of_table(
+    topology: Topology,
+    join: syntax.Join,
+    correct: syntax.Correct,
+    kinds: Kinds,
+    by: tuple[Item, ...],
+    key: tuple[Column, ...],
+) -> Iterator[Finding]:
+    """What is wrong with a corrected join of a table that has this key, `by` which its results are named."""
+    left = join.left
+    name = left.name.text
+    if not steady(topology, kinds, name):
+        message = f"`{name}` is a table whose rows get new times: what was joined with one would not be found again"
+        help = "remove the `correct` clause; streams are corrected, and tables that a join with `correct` makes"
+        yield Finding("VSC317", correct.span, message, (Label(left.span, "the left input"),), help)
+        return
+    if join.grace is not None:
+        message = f"the rows of `{name}` do not wait: they have been given out, and are corrected"
+        label = Label(left.span, "the result of a join with `correct`")
+        yield Finding("VSC317", join.grace.span, message, (label,), "write `grace` in the first of the joins")
+    if by and [item.expr for item in by] != [ColumnExpr(0, column.name, column.type) for column in key]:
+        written = ", ".join(named(column.name) for column in key)
+        message = f"results of the table `{name}` have its key: an update replaces the result before"
+        label = Label(left.span, f"its key is ({written})")
+        help = f"leave out `by`, or write {code(f'by {written}')}"
+        yield Finding("VSC317", correct.by[0].span.to(correct.by[-1].span), message, (label,), help)
 
 
 def _lengths(

@@ -61,11 +61,14 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
         return within_shape(known, join, of_left, right, bounds)
     rekeyed = under_key(left, key.on) if form == "stream-table" and join.on and key.complete else None
     by: tuple[Item, ...] = ()
+    of_table = known.kinds.get(join.left.name.text) == "table"
+    plain = tuple(Item(column.name, _column(0, column), column.name) for column in left.key)
     if join.correct is not None:
         by, wrong = new_key(source, join.correct.by, of_left)
         findings.extend(wrong)
-        if form != "stream-table" or not join.correct.by or len(by) < len(join.correct.by):
+        if form != "stream-table" or len(by) < len(join.correct.by) or not (by or of_table):
             return None, findings
+        by = by or plain
     columns = (
         _result_key(join, form, key, left, right, rekeyed)
         if not by
@@ -93,7 +96,9 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
     if bounds is not None:
         operation = StreamStreamJoin(join.mode, bounds.before, bounds.after, bounds.grace, selection.items)
         return Shape(selection.schema, operation, items=selection.items), findings
-    moved = rekeyed is not None and rekeyed[0] != left
+    if by and of_table:
+        rekeyed = rekeyed or (left, plain)
+    moved = rekeyed is not None and (rekeyed[0] != left or of_table)
     on = key.on if form != "stream-table" else ()
     return Shape(selection.schema, items=selection.items, rekeyed=rekeyed if moved else None, on=on, by=by), findings
 

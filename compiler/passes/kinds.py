@@ -55,12 +55,15 @@ def check_kinds(topology: Topology, order: tuple[str, ...]) -> tuple[Kinds, tupl
 
 
 def join_form(kinds: Kinds, join: syntax.Join) -> JoinForm | None:
-    """Which kind of join this is; None if the kinds of its inputs are unknown or cannot be joined."""
+    """Which kind of join this is; None if the kinds of its inputs are unknown or cannot be joined.
+
+    A join of two tables that is corrected takes the left one's rows like the records of a stream.
+    """
     forms: dict[tuple[Kind | None, Kind | None], JoinForm] = {
         ("stream", "stream"): "stream-stream",
         ("stream", "table"): "stream-table",
         ("stream", "global table"): "stream-global",
-        ("table", "table"): "table-table",
+        ("table", "table"): "table-table" if join.correct is None else "stream-table",
     }
     return forms.get((kinds.get(join.left.name.text), kinds.get(join.right.name.text)))
 

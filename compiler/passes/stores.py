@@ -196,7 +196,7 @@ def _looked_into(operation: syntax.Operation, kinds: Kinds) -> tuple[syntax.Inpu
             form = join_form(kinds, operation)
             if form in (None, "stream-stream"):
                 return ()
-            return (left, right) if form == "table-table" else (right,)
+            return (left, right) if kinds.get(left.name.text) == "table" else (right,)
         case syntax.Suppress(input=read):
             return (read,)
         case syntax.Aggregate(input=read) | syntax.Explode(input=read) if kinds.get(read.name.text) == "table":

@@ -78,12 +78,13 @@ class Corrected:
         self,
         width: int,
         fresh: Sequence[tuple[int, bytes, bytes]],
-        changed: Sequence[tuple[Place, bytes]],
+        changed: Sequence[tuple[Place, bytes | None]],
         stream_time: int,
         floor: int,
         newest: int,
     ) -> None:
-        """Add the records of (bucket, key) and replace those that changed; remove what lies before `floor`."""
+        """Add the records of (bucket, key) and replace the values that changed (None: it goes); remove what lies before
+        `floor`."""
         ranges = []
         for one in self._in_use():
             before, after = self.floor >> one, floor >> one
@@ -91,15 +92,18 @@ class Corrected:
                 ranges.append((self._rows + _PLACE.pack(one, 0), self._rows + _PLACE.pack(one, after)))
         number = _WRITE.pack(self._write)
         puts = [(self._rows + _PLACE.pack(width, bucket) + key + number, value) for bucket, key, value in fresh]
-        puts += [
-            (self._rows + _PLACE.pack(at.width, at.bucket) + at.key + _WRITE.pack(at.write), value)
-            for at, value in changed
-        ]
+        gone = []
+        for at, value in changed:
+            place = self._rows + _PLACE.pack(at.width, at.bucket) + at.key + _WRITE.pack(at.write)
+            if value is None:
+                gone.append(place)
+            else:
+                puts.append((place, value))
         if fresh:
             self._write, self._widths = self._write + 1, self._widths | 1 << width
         self.stream_time, self.floor, self.newest = stream_time, floor, newest
         puts.append((self._meta, _META.row(stream_time, floor, newest, self._write, self._widths)))
-        self._kv.write(puts, (), ranges)
+        self._kv.write(puts, gone, ranges)
 
     def _in_use(self) -> list[int]:
         return [width for width in range(self._widths.bit_length()) if self._widths >> width & 1]

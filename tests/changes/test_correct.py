@@ -43,3 +43,37 @@ def test_the_length_is_a_limit_and_the_key_and_the_items_are_what_it_is(
     assert found["priced to files 'o'"].verdict.value == sink
     if store == "limits":
         assert "within was" in found["priced#corrected"].reason
+
+
+CHAIN = BEFORE.replace(
+    "sink",
+    """
+table again = left join priced with rates on 'EUR' correct within 20 ms select usd * rate as usd;
+sink again to files (path = 'a', format = 'json');
+sink""",
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "priced", "again"),
+    [
+        (BEFORE, CHAIN, "keep", "new"),
+        (CHAIN, BEFORE, "keep", "dropped"),
+        (CHAIN, CHAIN.replace("correct within 20 ms", "correct by id within 20 ms"), "keep", "keep"),
+        (CHAIN, CHAIN.replace("correct within 20 ms", "correct within 30 ms"), "keep", "limits"),
+        (CHAIN, CHAIN.replace("by id within 20 ms", "by id within 30 ms"), "limits", "keep"),
+        (CHAIN, CHAIN.replace("'EUR'", "'USD'"), "keep", "rebuild"),
+        (CHAIN, CHAIN.replace("amount * rate", "amount + rate"), "rebuild", "rebuild"),
+    ],
+)
+def test_each_join_of_a_chain_is_judged_by_itself(before: str, after: str, priced: str, again: str) -> None:
+    found = {change.name: change for change in compare(compile_topology(before), compile_topology(after))}
+    assert found["priced#corrected"].verdict.value == priced
+    assert found["again#corrected"].verdict.value == again
+
+
+def test_a_new_join_of_a_chain_has_not_seen_the_rows_that_are_there() -> None:
+    stored = "amount * rate as usd materialize;"
+    before, after = (text.replace("amount * rate as usd;", stored) for text in (BEFORE, CHAIN))
+    found = {change.name: change for change in compare(compile_topology(before), compile_topology(after))}
+    assert found["again#corrected"].reason == "the rows that `priced` holds are not in it"

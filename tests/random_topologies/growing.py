@@ -42,7 +42,8 @@ class Sizes:
 class Growing:
     """The nodes so far, those that are read, and the statements. `keyless`: streams with records that have no key;
     `held`: nodes whose records time has held back on their way; `hiding`: tables whose rows a `suppress` holds back, so
-    that `max_age` may not be able to tell how old they are; `wanted`: the one to read, where it can be."""
+    that `max_age` may not be able to tell how old they are; `wanted`: the one to read, where it can be; `corrected`:
+    tables whose row times never change."""
 
     rng: random.Random
     sizes: Sizes
@@ -54,6 +55,7 @@ class Growing:
     held: set[str] = field(default_factory=set)
     hiding: set[str] = field(default_factory=set)
     wanted: Shape | None = None
+    corrected: set[str] = field(default_factory=set)
 
     def _of(self, *kinds: str) -> list[Shape]:
         return [n for n in self.nodes if n.kind in kinds]

@@ -94,6 +94,8 @@ class _Operations(Growing):
         clause, history = self._own_clause(node)
         self._add(node, node.kind, f"filter {node.name} where {predicate}{clause}", node.key, node.value,
                   window=node.window, history=history, final=node.final)  # fmt: skip
+        if node.name in self.corrected and not clause:
+            self.corrected.add(self.nodes[-1].name)
 
     def map(self) -> None:
         """A map of a stream or a table."""
@@ -110,6 +112,8 @@ class _Operations(Growing):
             clause = f" timestamp {self.rng.choice(times)}"
         self._add(node, node.kind, f"map {node.name} select {items}{clause}", key, value, window=node.window,
                   history=history, final=node.final)  # fmt: skip
+        if node.name in self.corrected and not clause:
+            self.corrected.add(self.nodes[-1].name)
 
     def rekey(self) -> None:
         """A stream under another key."""
@@ -272,19 +276,22 @@ class _Operations(Growing):
         table = self._pick("table", having=lambda n: bool(n.history))
         if table is None or not table.history:
             return
-        stream = self._any("stream")
+        corrected = self._pick("table", having=lambda n: n.name in self.corrected)
+        stream = corrected if corrected is not None and rng.random() < 0.6 else self._any("stream")
         on = ""
         if stream.key_types != table.key_types or rng.random() < 0.4:
             on = " on " + ", ".join(self._key_values(scope_of(stream, "l"), table.key))
-        key = rng.choice(self.sizes.keys)
-        by = ", ".join(
-            f"{text} as {n}" for (n, _), text in zip(key, self._key_values(scope_of(stream, "l"), key), strict=True)
-        )
         before = rng.random() < 0.3
         within = rng.choice((0, 3, 10, 30, 100, 1000))
         within = max(min(within, table.history - before), 0)
         grace = f" grace {rng.randint(0, min(within, 30))} ms" if rng.random() < 0.3 else ""
-        correct = f"{grace} correct by {by} within {within} ms"
+        if stream is corrected:
+            key, by, grace = stream.key, "", ""
+        else:
+            key = rng.choice(self.sizes.keys)
+            values = self._key_values(scope_of(stream, "l"), key)
+            by = "by " + ", ".join(f"{text} as {n}" for (n, _), text in zip(key, values, strict=True)) + " "
+        correct = f"{grace} correct {by}within {within} ms"
         items, key, value = self._items(both(stream, table), key)
         if rng.random() < 0.4:
             items, value = f"{items}, cast(revision() as bigint) as rev", (*value, ("rev", "bigint"))
@@ -294,7 +301,14 @@ class _Operations(Growing):
         text = f"{left}join {stream.name} as l with {table.name} as r{clauses} select {items}"
         self.read.add(table.name)
         self._add(stream, "table", text, key, value)
-        if rng.random() < 0.4:
+        self.corrected.add(self.nodes[-1].name)
+        if rng.random() < 0.3:
+            self.wanted = self.nodes[-1]
+            rng.choice((self.map, self.filter))()
+            self.wanted = None
+        if rng.random() < 0.3:
+            return
+        if self.nodes[-1].name in self.corrected and rng.random() < 0.4:
             window, text = self._window(("tumbling", "hopping"))
             final = rng.random() < 0.6
             self._aggregate(self.nodes[-1], window, text + (" emit final" if final else ""), final)

@@ -15,6 +15,7 @@ from vsc.plan import (
     EXPIRING,
     Aggregate,
     Connector,
+    Correct,
     Node,
     Plan,
     Reorder,
@@ -195,11 +196,12 @@ def _new_store(nodes: Nodes, new: Plan, store: _Store) -> Change:
 
 def _unseen(nodes: Nodes, new: Plan, node: Node) -> Node | None:
     """The first table upstream of a new node that holds rows that the node has not seen."""
-    if node.operation.watches or (node.kind == "stream" and node.part_of is None):
+    of_records = isinstance(node.operation, Correct) and not node.operation.table
+    if of_records or (node.kind == "stream" and node.part_of is None):
         return None  # it looks rows up when its own records come
     if _fill(nodes, new, node) is not None:
         return None
-    inputs = node.inputs[:1] if node.operation.of_all_rows else node.inputs
+    inputs = node.inputs[:1] if node.operation.of_all_rows or node.operation.watches else node.inputs
     for before in map(new.node, inputs):
         found = before if _goes_on(nodes, before) else _unseen(nodes, new, before)
         if found is not None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from vsc.changes.terms import Scope, Terms
-from vsc.plan import PIECE, REVISION, Column, Item, Node, Plan
+from vsc.plan import PIECE, REVISION, ROW_CHANGE, Column, Item, Node, Plan
 from vsc.plan.order import Walk
 from vsc.plan.record import record
 
@@ -93,6 +93,14 @@ class _Derivations(Walk[Derivation]):
         key = tuple(self._item(item, of.scope) for item in operation.items)
         types = tuple(str(item.expr.type) for item in operation.items)
         return self._passed(node, of, self._terms.of("rekey", of.rows, key, types), key)
+
+    def _row_changes(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
+        (of,) = inputs
+        key = tuple(self._item(item, of.scope) for item in operation.items)
+        types = tuple(str(item.expr.type) for item in operation.items)
+        rows = self._terms.of("row changes", operation.left, operation.versioned, of.rows, key, types)
+        flags = {column.name: self._terms.of("own", column.name) for column in ROW_CHANGE}
+        return self._passed(node, replace(of, columns={**of.columns, **flags}), rows, key)
 
     def _to_table(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         (of,) = inputs

@@ -113,6 +113,8 @@ class _Nodes(Walk[_Records]):
         rows = merged(of.rows, because(merged(*key), "FILTER")) if node.part_of is None else of.rows
         return _Records(_named(node, key, of.columns), of.time, rows)
 
+    _row_changes = _rekey
+
     def _to_table(self, node: Node, operation: Any, inputs: list[_Records]) -> _Records:
         (of,) = inputs
         gone = because(_item(operation.delete_when, of.scope), "FILTER")

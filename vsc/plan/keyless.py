@@ -20,6 +20,7 @@ from vsc.plan.operations import (
     Merge,
     Rekey,
     Reorder,
+    RowChanges,
     StreamGlobalJoin,
     StreamTableJoin,
 )
@@ -74,6 +75,9 @@ def _may_be_null(
     operation = node.operation
     if isinstance(operation, Correct):
         return False
+    if isinstance(operation, RowChanges):
+        own = {column.name for column in nodes[node.inputs[0]].schema.key}
+        return operation.left and not never_null(operation.items[place].expr, own)
     if isinstance(operation, Rekey):
         before = nodes[node.inputs[0]]
         there = {column.name for column in before.schema.key} - found[before.name]

@@ -12,12 +12,11 @@ from vsc.plan.record import record
 from vsc.plan.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, DataType
 
 __all__ = [
-    "DEAD_LETTER", "PIECE", "REVISION", "SPAN", "VALIDITY", "Aggregate", "AggregateCall", "Answer", "Correct",
-    "DeadLetters", "Distinct", "Explode", "ExplodeChanges", "Filter", "Grace", "GroupChanges", "Map", "Materialize",
-    "Merge",
-    "Operation", "Rekey", "Reorder", "Source", "StreamGlobalJoin", "StreamStreamJoin", "StreamTableJoin", "Subscribe",
-    "Suppress", "TableTableJoin", "ToStream", "ToTable", "Window", "WithinAggregate",
-    "with_revision",
+    "DEAD_LETTER", "PIECE", "REVISION", "ROW_CHANGE", "SPAN", "VALIDITY", "Aggregate", "AggregateCall", "Answer",
+    "Correct", "DeadLetters", "Distinct", "Explode", "ExplodeChanges", "Filter", "Grace", "GroupChanges", "Map",
+    "Materialize", "Merge", "Operation", "Rekey", "Reorder", "RowChanges", "Source", "StreamGlobalJoin",
+    "StreamStreamJoin", "StreamTableJoin", "Subscribe", "Suppress", "TableTableJoin", "ToStream", "ToTable", "Window",
+    "WithinAggregate", "with_revision",
 ]  # fmt: skip
 
 SPAN = (Column("#until", BIGINT), Column("#ends", BOOLEAN))
@@ -244,6 +243,37 @@ REVISION = Column("#revision", INT)
 """What the items of a `Correct` see of its records, beside their columns: how many results went out before."""
 
 
+ROW_CHANGE = (Column("#old", BOOLEAN), Column("#new", BOOLEAN))
+"""What the records of `RowChanges` carry ahead of the row: whether there was a row under their key and at their time,
+and whether there is one now."""
+
+
+@record
+class RowChanges(Facts):
+    """First step of a corrected join of a table whose row times never change: its changes, under the key by which rows
+    are looked up, which `items` compute.
+
+    Added by the lowering as ``JOIN#changes``, a stream. Its value is `ROW_CHANGE`, then the columns that the join
+    reads, the table's key among them. A row that gets another key or time is first removed, at its old ones. `left`: a
+    row with a null in its new key is kept. `versioned`: changes that are not their key's newest are dropped.
+    """
+
+    reads = ("table",)
+    moves = branches = True
+    of_first = ("items",)
+    asks_old = always
+    asks_latest = of_versioned
+
+    left: bool
+    items: tuple[Item, ...]
+    versioned: bool
+    op: Choice["row_changes"] = "row_changes"
+
+    def fits(self, inputs: Schemas, own: Schema) -> bool:
+        """Whether the key's columns are the items, and the value's first ones what has happened."""
+        return made(self.items) == own.key and own.value[: len(ROW_CHANGE)] == ROW_CHANGE
+
+
 @record
 class Correct(Facts):
     """A `StreamTableJoin` as of a time whose results are corrected by late versions (``correct by ... within D``).
@@ -251,7 +281,8 @@ class Correct(Facts):
     Added by the lowering as ``JOIN#correct``, a stream of changes keyed by what `by` computes of the stream's record.
     The join's own node is a `ToTable` that reads this one. A record is kept until the clock is more than `within` ms
     past its time; a version of the table has the results recomputed of the kept records for which it is valid. `items`
-    see the record, with `REVISION` behind its columns, as input 0.
+    see the record, with `REVISION` behind its columns, as input 0. `table`: the records are `RowChanges`, which replace
+    and remove what is kept of the rows that `by` names.
     """
 
     reads = ("stream", "table")
@@ -268,6 +299,7 @@ class Correct(Facts):
     max_age: int | None = None
     strictly_before: bool = False
     drop_older: bool = False
+    table: bool = False
     op: Choice["correct"] = "correct"
 
     @property
@@ -882,7 +914,7 @@ class DeadLetters(Facts):
 
 
 Operation = (
-    Correct | DeadLetters | Distinct | Source | Filter | Grace | Map | Rekey | Reorder | ToTable | Materialize
-    | StreamTableJoin | ToStream | Merge | Explode | ExplodeChanges | StreamStreamJoin | StreamGlobalJoin
+    Correct | DeadLetters | Distinct | Source | Filter | Grace | Map | Rekey | Reorder | RowChanges | ToTable
+    | Materialize | StreamTableJoin | ToStream | Merge | Explode | ExplodeChanges | StreamStreamJoin | StreamGlobalJoin
     | TableTableJoin | Subscribe | Answer | GroupChanges | Aggregate | Suppress | WithinAggregate
 )  # fmt: skip

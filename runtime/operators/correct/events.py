@@ -16,8 +16,8 @@ __all__ = ["Events", "events_of"]
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """The first `own` are the joins of the records that came, in their order. The others are versions that touch a
-    record, by version, then by the record's time and arrival.
+    """The first `own` are those of the records that came, in their order: each is joined, or removes a row. The others
+    are versions that touch a record, by version, then by the record's time and arrival.
 
     `record` are places in `Records`; `turn` numbers what happens at one moment; `arrived` compares like the moments.
     """
@@ -39,12 +39,23 @@ def events_of(records: Records, versions: Flow, ranges: Ranges, free: Mask) -> E
     record, version = _touching(records, ranges)
     arrived = np.concatenate([np.full(stored, -1, dtype=np.int64), own])
     free = np.concatenate([np.ones(stored, dtype=np.bool_), free])
-    touched = free[record] & (arrived[record] < others[version])
+    touched = free[record] & (arrived[record] < others[version]) & (others[version] < _until(records, arrived)[record])
     record, version = record[touched], version[touched]
     mine = np.arange(stored, len(records), dtype=np.int64)
     at = Moments.concat([came.at, versions.at.take(version)]) if len(version) else came.at
     turn = np.concatenate([np.zeros(len(mine), dtype=np.int64), turns(version) - 1])
     return Events(len(mine), np.concatenate([mine, record]), at, turn, np.concatenate([own, others[version]]))
+
+
+def _until(records: Records, arrived: Int64s) -> Int64s:
+    """When each record is replaced or removed: when the next one of its row arrives."""
+    until = np.full(len(records), np.iinfo(np.int64).max, dtype=np.int64)
+    if (records.row == np.arange(len(records))).all():
+        return until
+    order = np.lexsort((arrived, records.row))
+    follows = records.row[order][1:] == records.row[order][:-1]
+    until[order[:-1][follows]] = arrived[order[1:][follows]]
+    return until
 
 
 def _touching(records: Records, ranges: Ranges) -> tuple[Int64s, Int64s]:

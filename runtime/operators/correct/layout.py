@@ -13,6 +13,7 @@ from vsc.plan.nodes import Column, Correct, Schema
 from vsc.plan.types import BOOLEAN, INT
 from vsc.runtime.expressions import columns_of
 from vsc.runtime.records import Mask
+from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.values import arrow_type
 
@@ -43,7 +44,8 @@ class Kept:
 
 
 class Layout:
-    """The rows of kept records. `places`: of the kept columns among the value columns of the left input."""
+    """The rows of kept records. `places`: of the kept columns among the value columns of the left input; `names`: the
+    keys of results."""
 
     def __init__(self, operation: Correct, left: Schema) -> None:
         columns = kept_columns(operation, left)
@@ -53,6 +55,7 @@ class Layout:
         self._rows = RowCodec([column.type for column in columns])
         self._results = RowCodec([item.expr.type for item in operation.items])
         self._value = left.value
+        self.names = KeyCodec([item.expr.type for item in operation.by])
 
     def kept_of(self, values: Sequence[pa.Array]) -> tuple[pa.Array, ...]:
         """The columns that are kept, of the left input's value columns."""

@@ -57,10 +57,12 @@ class Results:
         """What there is at the events, and what of it is sent."""
         record = events.record
         keys, time = taken(records.keys, record), records.time[record]
-        keyless = null_rows(keys, len(events))
-        rows = self._rows(records, events, keys, time, keyless)
+        removed = np.zeros(len(events), dtype=np.bool_)
+        removed[: events.own] = ~records.new
+        unasked = null_rows(keys, len(events)) | removed
+        rows = self._rows(records, events, keys, time, unasked)
         failed: dict[int, NodeFailure] = dict(rows.failed)
-        there = rows.present if not self._operation.left else np.ones(len(events), dtype=np.bool_)
+        there = rows.present if not self._operation.left else ~removed
         if self._operation.drop_older:
             there &= ~rows.forgotten
         there[list(failed)] = False
@@ -69,7 +71,7 @@ class Results:
         failed |= computed.failed
         valid = self._valid(records, events, failed)
         there = there & valid
-        self._miss(records.came, np.where(keyless | ~valid, 0, rows.missed)[: events.own], rows.needed)
+        self._miss(records.came, np.where(unasked | ~valid, 0, rows.missed)[: events.own], rows.needed)
         sent, revision = self._sent(records, events, valid, there, computed.columns)
         return Found(valid, there, computed.columns, sides, sent, revision)
 
@@ -92,18 +94,18 @@ class Results:
     # ------------------------------------------------------------------------------------------------------ look-ups
 
     def _rows(
-        self, records: Records, events: Events, keys: tuple[pa.Array, ...], time: Int64s, keyless: Mask
+        self, records: Records, events: Events, keys: tuple[pa.Array, ...], time: Int64s, unasked: Mask
     ) -> TableRows:
-        """The table's rows at the events; none for a record without a key (D26)."""
+        """The table's rows at the events; none for a record without a key (D26), or one that removes a row."""
         asking = Flow(
             events.at, records.key[events.record], records.came.space, time - int(self._operation.strictly_before),
             np.ones(len(events), dtype=np.bool_), keys, (),
         )  # fmt: skip
-        if keyless.any():
-            found = self._look_up(asking.select(~keyless))
-            back = np.where(keyless, -1, np.cumsum(~keyless) - 1)
-            missed = np.where(keyless, NO_RECORD, np.append(found.missed, 0)[back]).astype(np.uint8)
-            failed = shifted(found.failed, np.flatnonzero(~keyless))
+        if unasked.any():
+            found = self._look_up(asking.select(~unasked))
+            back = np.where(unasked, -1, np.cumsum(~unasked) - 1)
+            missed = np.where(unasked, NO_RECORD, np.append(found.missed, 0)[back]).astype(np.uint8)
+            failed = shifted(found.failed, np.flatnonzero(~unasked))
             rows = TableRows(missed, np.append(found.time, 0)[back], taken(found.values, back), failed, found.needed)
         else:
             rows = self._look_up(asking)
@@ -163,34 +165,53 @@ class Results:
         """Which results are sent, and as which revision of their record."""
         sent, revision = there.copy(), np.zeros(len(events), dtype=np.int32)
         sent[events.own :] = False
-        if len(events) == events.own:
+        of_table = self._operation.table
+        if not len(events) or (len(events) == events.own and not of_table):
             return sent, revision
-        touched = np.zeros(len(records), dtype=np.bool_)
-        touched[events.record[events.own :]] = True
-        rows = np.flatnonzero(valid & touched[events.record])
-        before = np.flatnonzero(touched[: records.stored])  # what was sent last of them
+        if of_table:
+            valid = valid.copy()
+            valid[: events.own] = True  # a row that cannot be computed is none
+        touched = np.full(len(records), of_table)
+        touched[records.row[events.record[events.own :]]] = True
+        rows = np.flatnonzero(valid & touched[records.row[events.record]])
+        before, unknown = self._before(records, touched)
+        first = len(before) + len(unknown)
         code = self._layout.results(
-            stacked(taken(records.kept.results, before), taken(columns, rows)), len(before) + len(rows)
+            stacked(taken(records.kept.results, np.concatenate([before, unknown])), taken(columns, rows)),
+            first + len(rows),
         )
-        record = np.concatenate([before, events.record[rows]])
-        arrived = np.concatenate([np.full(len(before), -1, dtype=np.int64), events.arrived[rows]])
-        is_there = np.concatenate([records.kept.sent[before], there[rows]])
-        order = np.lexsort((arrived, record))
-        record, is_there, code = record[order], is_there[order], code.take(pa.array(order))
+        row = records.row[np.concatenate([before, unknown, events.record[rows]])]
+        arrived = np.concatenate([np.full(first, -1, dtype=np.int64), events.arrived[rows]])
+        is_there = np.concatenate([records.kept.sent[before], np.ones(len(unknown), dtype=np.bool_), there[rows]])
+        is_known = np.ones(first + len(rows), dtype=np.bool_)
+        is_known[len(before) : first] = False
+        order = np.lexsort((arrived, row))
+        row, is_there, is_known, code = row[order], is_there[order], is_known[order], code.take(pa.array(order))
         changed = is_there.copy()
-        same = record[1:] == record[:-1]
-        equal = pc.equal(code[1:], code[:-1]).to_numpy(zero_copy_only=False)
+        same = row[1:] == row[:-1]
+        equal = pc.equal(code[1:], code[:-1]).to_numpy(zero_copy_only=False) & is_known[:-1]
         differs = (is_there[1:] != is_there[:-1]) | (is_there[1:] & ~equal)
         changed[1:] = np.where(same, differs, is_there[1:])
-        real = order >= len(before)
+        real = order >= first
         changed &= real
-        first = np.append(True, ~same)
+        begins = np.append(True, ~same)
         count = np.cumsum(changed) - changed
-        base = count[np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))]
-        place = rows[order[real] - len(before)]
+        base = count[np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))]
+        place = rows[order[real] - first]
         sent[place] = changed[real]
-        revision[place] = (count - base + records.kept.revision[record])[real]
+        revision[place] = (count - base + records.revision[row])[real]
         return sent, revision
+
+    def _before(self, records: Records, touched: Mask) -> tuple[Int64s, Int64s]:
+        """The records whose last result is known of the touched rows; and those that came of which there was a row
+        before that is not kept."""
+        stored = records.stored
+        before = np.flatnonzero(touched[records.row[:stored]])
+        known = np.zeros(len(records), dtype=np.bool_)
+        known[records.row[:stored]] = True
+        came, first = records.row[stored:], np.zeros(len(records) - stored, dtype=np.bool_)
+        first[np.unique(came, return_index=True)[1]] = True
+        return before, stored + np.flatnonzero(first & records.old & ~known[came])
 
     def _revised(self, found: Found) -> tuple[pa.Array, ...]:
         """The columns, recomputed where they depend on a revision that is not the first."""

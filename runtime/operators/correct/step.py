@@ -39,13 +39,23 @@ class Correcting(Step):
         """The results of new records, and of those that versions of the table correct."""
         came, versions = (self._site.nothing(port) if flow is None else flow for port, flow in enumerate(feeding))
         came, by = self._entered(came)
-        free = ~null_rows(came.keys, len(came)) & self._in_time(came)
+        old, new = self._changed(came)
+        free = ~null_rows(came.keys, len(came)) & self._in_time(came, new)
         ranges = self._ranges(versions)
-        records = records_of(self._state, self._layout, came, by, ranges)
-        events = events_of(records, versions, ranges, free)
+        asked = ranges.beside(came.select(free & old))
+        together = free if self._operation.table else None
+        records = records_of(self._state, self._layout, came, by, asked, (old, new), together)
+        events = events_of(records, versions, ranges, free & new)
         found = self._results.at(records, events)
         self._keep(records, events, found, free)
         return self._results.flow(records, events, found)
+
+    def _changed(self, came: Flow) -> tuple[Mask, Mask]:
+        """For which records there was a row, and for which there is one."""
+        if not self._operation.table:
+            return np.zeros(len(came), dtype=np.bool_), np.ones(len(came), dtype=np.bool_)
+        old, new = (column.to_numpy(zero_copy_only=False).astype(np.bool_) for column in came.values[:2])
+        return old, new
 
     def _entered(self, flow: Flow) -> tuple[Flow, tuple[pa.Array, ...]]:
         """The stream's records that have a value and a key of their result, and these keys."""
@@ -62,10 +72,10 @@ class Correcting(Step):
         assert clock is not None, "the compiler refuses to correct by the clock of records"
         return clock.at(self._site.node.name, flow.at)
 
-    def _in_time(self, came: Flow) -> Mask:
+    def _in_time(self, came: Flow, new: Mask) -> Mask:
         """Which records can still be corrected; the others are counted."""
         late: Mask = self._clock(came) - came.time > self._operation.within
-        self._site.lose(Missed.NOT_CORRECTED, came, late)
+        self._site.lose(Missed.NOT_CORRECTED, came, late & new)
         return ~late
 
     def _ranges(self, versions: Flow) -> Ranges:
@@ -85,12 +95,18 @@ class Correcting(Step):
         assert clock is not None
         end = max(clock.end(self._site.node.name)[1], state.stream_time)
         floor = max(state.floor, end - self._operation.within)
-        came = records.came
-        fresh = np.flatnonzero(free & found.valid[: events.own] & (came.time >= floor))
+        came, stored = records.came, records.stored
+        last = np.arange(len(records), dtype=np.int64)
+        last[records.row] = np.arange(
+            len(records)
+        )  # of several, numpy's last assignment counts: records follow in order
+        stays = last[records.row] == np.arange(len(records))
+        kept = free & records.new & found.valid[: events.own] & stays[stored:]
+        fresh = np.flatnonzero(kept & (came.time >= floor))
         again = np.zeros(len(records), dtype=np.bool_)
         again[events.record[found.sent]] = True
-        changed = np.flatnonzero(again[: records.stored])
-        if not len(fresh) and not len(changed) and end == state.stream_time:
+        changed, removed = np.flatnonzero(again[:stored] & stays[:stored]), np.flatnonzero(~stays[:stored])
+        if not len(fresh) and not len(changed) and not len(removed) and end == state.stream_time:
             return
         width, names = width_of(self._operation.within), came.space.keys
         order, first = grouped(came.time[fresh] >> width, came.key[fresh])
@@ -102,7 +118,7 @@ class Correcting(Step):
         )
         newest = max(state.newest, int(came.time[fresh].max(initial=-1)))
         added = [(bucket, names[key], value) for (bucket, key), value in zip(heads, values, strict=True)]
-        state.write(width, added, _rewritten(records, changed, rows), end, floor, newest)
+        state.write(width, added, _rewritten(records, changed, removed, rows), end, floor, newest)
 
     def _rows(self, records: Records, events: Events, found: Found, chosen: Int64s) -> pa.BinaryArray:
         """The rows of chosen records as they are kept after the batch."""
@@ -112,7 +128,8 @@ class Correcting(Step):
         last[events.record[valid]] = valid  # of several, numpy's last assignment counts
         at, kept = last[chosen], records.kept
         sent = found.there[at]
-        revision = kept.revision[chosen] + np.bincount(events.record[found.sent], minlength=len(records))[chosen]
+        row = records.row
+        revision = (records.revision + np.bincount(row[events.record[found.sent]], minlength=len(row)))[row[chosen]]
         return self._layout.encoded(
             Kept(
                 sent, revision.astype(np.int32), taken(kept.by, chosen), taken(kept.left, chosen),
@@ -121,13 +138,19 @@ class Correcting(Step):
         )  # fmt: skip
 
 
-def _rewritten(records: Records, changed: Int64s, rows: pa.BinaryArray) -> list[tuple[Place, bytes]]:
-    """The values of the state in which records have `changed`, which are the first of `rows`."""
-    new = dict(zip(changed.tolist(), rows.slice(0, len(changed)).to_pylist(), strict=True))
-    found = []
-    for number in np.unique(records.place[changed]).tolist():
+def _rewritten(
+    records: Records, changed: Int64s, removed: Int64s, rows: pa.BinaryArray
+) -> list[tuple[Place, bytes | None]]:
+    """The values of the state in which records have `changed`, which are the first of `rows`, or are `removed`; None
+    for one of which nothing is left."""
+    new: dict[int, bytes | None] = dict(zip(changed.tolist(), rows.slice(0, len(changed)).to_pylist(), strict=True))
+    new |= dict.fromkeys(removed.tolist())
+    found: list[tuple[Place, bytes | None]] = []
+    for number in np.unique(records.place[np.concatenate([changed, removed])]).tolist():
         inside = np.flatnonzero(records.place == number)
         old = records.rows.take(pa.array(inside)).to_pylist()
         values = [new.get(row, before) for row, before in zip(inside.tolist(), old, strict=True)]
-        found.append((records.places[number], packed(None, records.time[inside], values)))
+        left = [place for place, value in enumerate(values) if value is not None]
+        value = packed(None, records.time[inside[left]], [values[place] for place in left]) if left else None
+        found.append((records.places[number], value))
     return found

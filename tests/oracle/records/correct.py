@@ -2,7 +2,8 @@
 
 A record is joined at once, and kept until the clock is more than `within` past its time. A version is valid until the
 next one of its key. Each kept record for which it is valid is joined again, the earliest first; if the result is not
-what was sent last, it is sent, or a tombstone where there is none any more.
+what was sent last, it is sent, or a tombstone where there is none any more. The records of a table replace and remove
+what is kept of their rows.
 """
 
 from __future__ import annotations
@@ -82,19 +83,34 @@ class Correct:
             context.dropped(self._name, Dropped.NULL_KEY)
             return
         one = _Kept(key, value, time, by)
+        old, new = value[:2] if operation.table else (False, True)
         late = self._clock() - time > operation.within
-        if late:
+        if late and new:
             context.metrics.count(self._name, Group.MISSED_LOOKUPS, Missed.NOT_CORRECTED)
+        free = not late and None not in key
+        before = self._before(one) if old and free else None
+        if before is not None:
+            self._kept.remove(before)
+            one.revision = before.revision
+        there, result = False, ()
         try:
-            there, result = self._joined(one, first=True)
+            there, result = self._joined(one, first=True) if new else (False, ())
         except NodeFailure as failure:
             context.failed(failure, self._name)
-            return
-        if not late and None not in key:
+            free = False
+        if new and free:
             self._kept.append(one)
             self._kept.sort(key=lambda kept: kept.time)  # stable: then by arrival
-        if there:
-            self._send(one, result)
+        unknown = old and before is None
+        last = None if before is None else before.sent
+        one.sent = result if there else None
+        if unknown or there != (last is not None) or (there and _told(result) != _told(last)):
+            self._send(one, result if there else None)
+
+    def _before(self, one: _Kept) -> _Kept | None:
+        """What is kept of the row that a table's record is of."""
+        found = (k for k in self._kept if (k.key, k.time, k.by) == (one.key, one.time, one.by))
+        return next((kept for kept in found if kept.time >= self._limit()), None)
 
     def change(self, key: Row, new: Row | None, old: object, latest: bool, time: int) -> None:
         """Takes a version of the table."""

@@ -18,6 +18,7 @@ from tests.oracle.records import (
     merge,
     rekey,
     reorder,
+    row_changes,
     stream_global_join,
     stream_stream_join,
     stream_table_join,
@@ -44,6 +45,7 @@ from vsc.plan.nodes import (
     Node,
     Rekey,
     Reorder,
+    RowChanges,
     Schema,
     StreamGlobalJoin,
     StreamStreamJoin,
@@ -99,8 +101,8 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             parts.beside[node.name] = unique.content
             return unique.process
         case Grace(left=left, grace=length):
-            join = grace.GoingOn(node.owner, left, parts.context, forward)
-            buffer = grace.GraceBuffer(node.name, length, parts.schema(node), join, parts.context)
+            on = grace.GoingOn(node.owner, left, parts.context, forward)
+            buffer = grace.GraceBuffer(node.name, length, parts.schema(node), on, parts.context)
             parts.waiting[node.name], parts.beside[node.name] = buffer, buffer.content
             return buffer.process
         case Reorder() as operation:
@@ -122,6 +124,12 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             columns = group_changes.travelling(table, node.schema)
             grouped = group_changes.GroupChanges(node, mapped, columns, versioned, window, parts.context, forward)
             return grouped.process
+        case RowChanges(items=items) as step:
+            table = parts.schema(node)
+            names, kept = [c.name for c in (*table.key, *table.value)], node.schema.value[2:]
+            found_by = expressions.items(node.owner, items, [table])
+            places = places_of(names, [column.name for column in kept])
+            return row_changes.RowChanges(node.owner, step, found_by, places, parts.context, forward).process
         case Subscribe() as step:
             return _subscribe(parts, node, step, forward)
         case Answer() as step:

@@ -1,4 +1,4 @@
-"""A corrected join on Spark, over epochs, partitions and restarts; late versions are counted."""
+"""Corrected joins on Spark, one that waits and a chain of two, over epochs, partitions and restarts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,17 @@ stream payments (id string, currency string, amount double, at bigint)
 from files (path = '${in}/payments', format = 'json') key id timestamp at;
 table priced =
   left join payments with rates on currency correct by id within 20 ms
-  select amount * rates.rate as usd, revision() as revision;
+  select payments.currency as c, amount * rates.rate as usd, revision() as revision;
+table twice =
+  join priced with rates on c correct within 20 ms
+  select usd * rates.rate as usd, revision() as revision;
 table waited =
   left join payments with rates on currency grace 5 ms correct by id within 20 ms
   select amount * rates.rate as usd, revision() as revision;
 stream plain = left join payments with rates on currency select rate;
 sink priced to files (path = '${out}/priced', format = 'parquet');
 sink waited to files (path = '${out}/waited', format = 'parquet');
+sink twice to files (path = '${out}/twice', format = 'parquet');
 sink plain to files (path = '${out}/plain', format = 'parquet');
 """
 STEPS = [
@@ -50,9 +54,9 @@ def test_late_versions_correct_and_are_counted_over_epochs_and_restarts(spark: A
         if number in (0, 2, 3, 5, 6):
             for report in run_once(plan, spark, tmp_path / "ck", variables=variables, partitions=2):
                 counted.merge(report.metrics)
-    rows, waited = (
+    rows, waited, twice = (
         sorted(((r["id"], r["usd"], r["revision"], r["_change"], r["_timestamp"]) for r in found), key=str)
-        for found in (parquet_rows(tmp_path / "out/priced"), parquet_rows(tmp_path / "out/waited"))
+        for found in (parquet_rows(tmp_path / f"out/{name}") for name in ("priced", "waited", "twice"))
     )
     assert rows == sorted([
         ("p1", 100.0, 0, "upsert", 15), ("p2", 100.0, 0, "upsert", 25), ("p2", 200.0, 1, "upsert", 25),
@@ -60,6 +64,11 @@ def test_late_versions_correct_and_are_counted_over_epochs_and_restarts(spark: A
     ], key=str)  # fmt: skip
     assert waited == [  # the third one still waits
         ("p1", 100.0, 0, "upsert", 15), ("p1", None, 1, "upsert", 15), ("p2", 200.0, 0, "upsert", 25),
+    ]  # fmt: skip
+    assert twice == [  # a version is seen by the second join, then what it changes in the first one
+        ("p1", 100.0, 0, "upsert", 15), ("p1", None, 2, "upsert", 15), ("p1", None, None, "delete", 15),
+        ("p2", 100.0, 0, "upsert", 25), ("p2", 200.0, 1, "upsert", 25), ("p2", 400.0, 2, "upsert", 25),
+        ("p3", 400.0, 0, "upsert", 36),
     ]  # fmt: skip
     found = counted.as_dict()
     assert found["late_versions"] == {"plain": 3, "priced": 1, "waited": 1}
