@@ -67,6 +67,7 @@ create view done as
   from kept l asof left join rates r on l.country = r.country and l.t {signs[2]} r.t {where[2]};
 """
 FOUND = "(r.t is not null and not r.gone)"
+COLUMNS = {"prices": ("sku", "price"), "customers": ("customer", "country"), "rates": ("country", "rate")}
 TABLES = {"prices": ("a", "b", "c"), "customers": ("x", "y"), "rates": ("DE", "US")}
 
 
@@ -119,8 +120,8 @@ def rows_of(rng: random.Random, setting: Setting) -> list[tuple[str, dict[str, A
         for key in keys:
             for at in rng.sample(range(300), 15):
                 value = rng.choice(TABLES["rates"]) if table == "customers" else rng.randint(1, 9)
-                names = {"prices": ("sku", "price"), "customers": ("customer", "country"), "rates": ("country", "rate")}
-                row = {**dict(zip(names[table], (key, value), strict=True)), "at": at, "gone": rng.random() < 0.15}
+                row: dict[str, Any] = dict(zip(COLUMNS[table], (key, value), strict=True))
+                row |= {"at": at, "gone": rng.random() < 0.15}
                 found.append((at + rng.choice((0, rng.randrange(late))), len(found), table, row))
     for number in range(100):
         at, customer = rng.randrange(320), rng.choice((*TABLES["customers"], *TABLES["customers"], None))

@@ -126,9 +126,9 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             return grouped.process
         case RowChanges(items=items) as step:
             table = parts.schema(node)
-            names, kept = [c.name for c in (*table.key, *table.value)], node.schema.value[2:]
+            names = [c.name for c in (*table.key, *table.value)]
             found_by = expressions.items(node.owner, items, [table])
-            places = places_of(names, [column.name for column in kept])
+            places = places_of(names, [c.name for c in node.schema.value[2:]])
             return row_changes.RowChanges(node.owner, step, found_by, places, parts.context, forward).process
         case Subscribe() as step:
             return _subscribe(parts, node, step, forward)
