@@ -15,6 +15,7 @@ from vsc.compiler.lower.travel import added_name, columns_read, rekeyed
 from vsc.compiler.passes.check import CheckedTopology
 from vsc.compiler.passes.kinds import join_form
 from vsc.compiler.passes.shapes import Shape
+from vsc.compiler.passes.windowed_keys import with_window
 from vsc.plan import (
     DEAD_LETTER,
     Call,
@@ -50,8 +51,9 @@ def sinks(checked: CheckedTopology) -> tuple[Sink, ...]:
     names = [_written(checked, sink) for sink in checked.topology.sinks]
     return tuple(
         Sink(
-            f"sink-{index}", behind.get(name, name), checked.connectors.sinks[index], _line(checked, sink),
-            name if name in behind else None,
+            f"sink-{index}", behind.get(name, name),
+            with_window(checked.connectors.sinks[index], checked.windows.tables.get(sink.name.text)),
+            _line(checked, sink), name if name in behind else None,
         )
         for index, (name, sink) in enumerate(zip(names, checked.topology.sinks, strict=True))
     )  # fmt: skip

@@ -110,7 +110,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_expiry(topology, order, kinds, stores, windows),
         *check_complete(topology, order, clock or DEFAULT_CLOCK, kinds, stores, windows),
         *check_ages(topology, order, kinds, stores),
-        *check_formats(topology, kinds, shapes, stores, connectors),
+        *check_formats(topology, kinds, shapes, stores, connectors, windows),
         *check_histories(topology, shapes, stores, statuses, connectors),
         *check_patterns(topology),
         *check_record_times(topology, order, kinds, shapes),

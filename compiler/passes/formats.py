@@ -13,8 +13,10 @@ from vsc.compiler.passes.message_formats import check_messages
 from vsc.compiler.passes.partition_folders import check_partition_folders
 from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores
+from vsc.compiler.passes.windowed_keys import check_windowed_key
+from vsc.compiler.passes.windows import Windows
 from vsc.compiler.topology import Topology
-from vsc.plan import DEAD_LETTER, Connector, Schema
+from vsc.plan import DEAD_LETTER, Connector, Schema, Window
 from vsc.plan.connectors import facts_of
 from vsc.plan.connectors.facts import Role
 from vsc.plan.types import ArrayType, MapType, StructType, other_key, types_in
@@ -25,7 +27,7 @@ _JSON = ("json", "debezium")
 
 
 def check_formats(
-    topology: Topology, kinds: Kinds, shapes: Shapes, stores: Stores, connectors: Connectors
+    topology: Topology, kinds: Kinds, shapes: Shapes, stores: Stores, connectors: Connectors, windows: Windows
 ) -> tuple[Finding, ...]:
     """Columns and options that do not fit a connector (VSC507 to 514), histories whose rows have no time (VSC401), rows
     without any (VSC403)."""
@@ -45,7 +47,9 @@ def check_formats(
         if connector is not None and (lost := topology.lost(sink)) is not None:
             findings.extend(_format(connector, sink.connector, lost, DEAD_LETTER, "sink"))
         elif shape is not None and connector is not None:
-            findings.extend(_format(connector, sink.connector, sink.name.text, shape.schema, "sink"))
+            name = sink.name.text
+            window = windows.tables.get(name)
+            findings.extend(_format(connector, sink.connector, name, shape.schema, "sink", window))
             findings.extend(_added(topology, kinds, sink, connector, shape.schema))
     return tuple(findings)
 
@@ -103,7 +107,12 @@ def _of_table(source: syntax.SourceDecl, connector: Connector) -> Iterator[Findi
 
 
 def _format(
-    connector: Connector, clause: syntax.ConnectorClause, node: str, schema: Schema, role: Role
+    connector: Connector,
+    clause: syntax.ConnectorClause,
+    node: str,
+    schema: Schema,
+    role: Role,
+    window: Window | None = None,
 ) -> Iterator[Finding]:
     options = dict(connector.options)
     places = {option.name.text: option.value.span for option in clause.options if not option.quoted}
@@ -121,6 +130,7 @@ def _format(
     if role == "sink":
         yield from check_partition_folders(clause, node, schema)
     yield from check_messages(options, places, node, schema, role)
+    yield from check_windowed_key(options, places, node, schema, role, window)
 
 
 def _added(

@@ -10,7 +10,7 @@ from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.source import Span
 from vsc.plan import Column, Schema
 from vsc.plan.connectors.facts import Role
-from vsc.plan.connectors.kafka import REGISTERED
+from vsc.plan.connectors.kafka import REGISTERED, WINDOW_END, WINDOW_START
 from vsc.plan.types import (
     BIGINT,
     INT,
@@ -67,7 +67,8 @@ def check_messages(
             "remove `key_format`",
         )  # fmt: skip
     yield from _columns_given({name: str(options[name]) for name in given}, places, node, schema)
-    for name, columns in (("format", value), ("key_format", schema.key)):
+    inner = tuple(column for column in schema.key if column.name not in (WINDOW_START, WINDOW_END))
+    for name, columns in (("format", value), ("key_format", schema.key), ("inner_key_format", inner)):
         if options.get(name) == "avro":
             yield from _avro_columns(places[name], node, columns)
         elif options.get(name) == "protobuf":
@@ -155,14 +156,14 @@ def _avro_options(options: Options, places: Mapping[str, Span], role: Role) -> I
 
 def _registry_options(options: Options, places: Mapping[str, Span]) -> Iterator[Finding]:
     """Options of a schema registry, which only some formats have."""
-    forms = {name: options.get(name) for name in ("format", "key_format")}
+    forms = {name: options[name] for name in ("format", "key_format", "inner_key_format") if name in options}
     if "registry" not in options:
         for name in (one for one in _OF_REGISTRY if one in options):
             message = f"`{name}` is for a schema registry, and `registry` is not given"
             yield Finding("VSC514", places[name], message, (), f"write `registry = '${{url}}'`, or remove `{name}`")
         for name, form in forms.items():
-            if form == "protobuf":
-                message = "the schemas of Protobuf come from a schema registry, and `registry` is not given"
+            if form == "protobuf" or (form == "avro" and name == "inner_key_format"):
+                message = f"the schemas of {str(form).title()} come from a schema registry, and `registry` is not given"
                 yield Finding("VSC514", places[name], message, (), "write `registry = '${url}'`")
         return
     if not any(form in REGISTERED or (isinstance(form, str) and "${" in form) for form in forms.values()):

@@ -23,7 +23,7 @@ from vsc.plan.connectors.facts import (
 from vsc.plan.connectors.place import Place
 from vsc.plan.connectors.spark_values import wrong_age, wrong_number
 
-__all__ = ["REGISTERED", "KafkaFacts"]
+__all__ = ["REGISTERED", "SESSION", "WINDOWED", "WINDOW_END", "WINDOW_START", "KafkaFacts"]
 
 _PREFIX = "kafka."
 _SPLITS = frozenset(("minpartitions", "maxrecordsperpartition"))
@@ -54,6 +54,10 @@ SUBJECTS = ("topic", "record", "topic-record")
 """What the subject of a value's schema is called after: see `subject_name_strategy`."""
 REGISTERED = ("avro", "protobuf", "json")
 """The formats whose schemas a registry has."""
+WINDOWED, SESSION = "windowed", "session"
+"""The format of keys that hold a window, and what says that it is a session."""
+WINDOW_START, WINDOW_END = "window_start", "window_end"
+"""The columns of a window's bounds, as windowed tables have them."""
 _SCHEMA_ID = OptionSpec("whole number or 'any'", "1")
 
 
@@ -65,7 +69,7 @@ class KafkaFacts(ConnectorFacts):
         "bootstrap_servers": OptionSpec("string", "'localhost:9092'"),
         "topic": OptionSpec("string", "'payments'"),
         "format": OptionSpec("string", "'json'", ("json", "avro", "protobuf", "string", "debezium")),
-        "key_format": OptionSpec("string", "'string'", ("string", "json", "avro", "protobuf", "none")),
+        "key_format": OptionSpec("string", "'string'", ("string", "json", "avro", "protobuf", WINDOWED, "none")),
         "headers": OptionSpec("string", "'headers'"),
         "partition": OptionSpec("string", "'part'"),
         "offset": OptionSpec("string", "'place'"),
@@ -78,6 +82,9 @@ class KafkaFacts(ConnectorFacts):
         "subject_name_strategy": OptionSpec("string", "'topic'", SUBJECTS),
         "record_name": OptionSpec("string", "'com.example.Payment'"),
         "register": OptionSpec("true or false", "true"),
+        "windows": OptionSpec("string", f"'{SESSION}'", ("time", SESSION)),
+        "window_size": OptionSpec("duration", "1 minute"),
+        "inner_key_format": OptionSpec("string", "'json'", ("kafka", "json", "avro", "protobuf")),
         "starting_offsets": OptionSpec("string", "'earliest'"),
         "group": OptionSpec("string", "'payments'"),
         **DEBEZIUM_OPTIONS,
@@ -100,7 +107,7 @@ class KafkaFacts(ConnectorFacts):
 
     def packages(self, role: Role, options: Values) -> tuple[str, ...]:
         """Tasks write with Kafka's client, and read with Spark's."""
-        avro = "avro" in (options.get("format"), options.get("key_format"))
+        avro = "avro" in (options.get(name) for name in ("format", "key_format", "inner_key_format"))
         return ("confluent-kafka",) * (role == "sink") + ("fastavro",) * avro
 
     def wrong_value(self, name: str, value: str) -> Wrong:

@@ -183,7 +183,7 @@ def _rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
         *(_texts(part).alias(f"of_{part.name}") for part in record.parts if not part.in_worker), *headers,
         *(_framed(part).alias(f"framed_{part.name}") for part in record.parts if part.registered),
     )  # fmt: skip
-    place = {c.name: _value(part, c) for part in record.parts for c in part.columns}
+    place = {c.name: _value(part, c) for part in record.parts for c in part.all_columns}
     if record.headers is not None:
         place[record.headers.name] = F.col("of_headers")
     for name, column in (("partition", record.partition), ("offset", record.offset)):

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.connectors.debezium import DEBEZIUM_OPTIONS
+from vsc.plan.connectors.kafka import WINDOWED
 from vsc.plan.nodes import Node
 from vsc.plan.types import MapType
 from vsc.runtime.errors import SourceError
@@ -62,6 +63,8 @@ def read(node: Node, variables: Mapping[str, str], path: str, time: int | None) 
         raise SourceError(f"{options.place}: records in Avro are not text, as a file of `kcat -J` has them", _INSTEAD)
     if time is not None:
         raise SourceError(f"{options.place} reads the times of its records from the file (`ts`)", "remove `timestamp`")
+    if options.get("key_format") == WINDOWED:
+        raise SourceError(f"{options.place}: windowed keys are not text, as a file of `kcat -J` has it", _INSTEAD)
     if options.get("registry") is not None:
         raise SourceError(
             f"{options.place}: records with schema ids are not text, as a file of `kcat -J` has them", _INSTEAD

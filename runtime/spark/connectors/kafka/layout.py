@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from vsc.plan.connectors import facts_of
-from vsc.plan.connectors.kafka import REGISTERED
+from vsc.plan.connectors.kafka import REGISTERED, SESSION, WINDOW_END, WINDOW_START, WINDOWED
 from vsc.plan.nodes import Column, Node
 from vsc.plan.types import STRING
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.base.options import Options
+from vsc.runtime.spark.connectors.kafka.windowed import KAFKA, WindowBounds, is_kafkas
 from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _BESIDE = ("headers", "partition", "offset")
 @dataclass(frozen=True, slots=True)
 class Part:
     """The key or the value of a record (`name`): its format, and the columns in it; `registered`: with a schema that is
-    in a registry, once that is known by its `writer`."""
+    in a registry, once that is known by its `writer`. `bounds`: of the window behind a key."""
 
     name: Literal["key", "value"]
     form: str
@@ -35,11 +36,17 @@ class Part:
     avro: AvroForm | None
     registered: bool = False
     writer: Writer | None = None
+    bounds: WindowBounds | None = None
 
     @property
     def in_worker(self) -> bool:
         """Whether a source hands the bytes to a worker, which makes columns of them."""
-        return self.registered or self.form in TEXT_FORMATS
+        return self.registered or self.bounds is not None or self.form in TEXT_FORMATS
+
+    @property
+    def all_columns(self) -> tuple[Column, ...]:
+        """The columns, and those of a window's bounds."""
+        return self.columns if self.bounds is None else (*self.columns, *self.bounds.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,7 @@ def layout(options: Options, node: Node, columns: Sequence[Column], use: Literal
                 "use json",
             )
         written = options.get("format" if name == "value" else "key_format")
+        written = options.get("inner_key_format") if written == WINDOWED else written
         if options.get("registry") is not None and written in REGISTERED:
             return Part(name, form, columns, None, registered=True)
         if form != "avro":
@@ -93,7 +101,36 @@ def layout(options: Options, node: Node, columns: Sequence[Column], use: Literal
 
         return Part(name, form, columns, avro_form(options, name, node.name, columns, use))
 
-    return Layout(part("key", key, keys) if of_key else None, part("value", options.text("format"), values), *beside)
+    def key_part() -> Part:
+        if key != WINDOWED:
+            return part("key", key, keys)
+        bounds, inner = _bounds(options, keys)
+        given = options.get("inner_key_format")
+        form = str(given) if given is not None else KAFKA if is_kafkas(inner) else "json"
+        if form in ("avro", "protobuf") and options.get("registry") is None:
+            raise ConfigurationError(f"{options.place}: a windowed key in {form} needs a registry", "give `registry`")
+        if form == KAFKA and not is_kafkas(inner):
+            raise ConfigurationError(
+                f"{options.place}: Kafka has no serializer for the key of '{node.name}'",
+                "write inner_key_format = 'json'",
+            )
+        return replace(part("key", form, inner), bounds=bounds)
+
+    return Layout(key_part() if of_key else None, part("value", options.text("format"), values), *beside)
+
+
+def _bounds(options: Options, key: tuple[Column, ...]) -> tuple[WindowBounds, tuple[Column, ...]]:
+    """The window's bounds among the columns of a key, and the others. The compiler looks, unless a variable says so."""
+    names = [column.name for column in key]
+    if WINDOW_START not in names:
+        raise ConfigurationError(f"{options.place}: a windowed key has a column {WINDOW_START!r}", "correct key_format")
+    at, size = names.index(WINDOW_START), options.get("window_size")
+    if options.get("windows") == SESSION:
+        size = None
+    elif size is None:
+        raise ConfigurationError(f"{options.place} has no option 'window_size'", "add window_size = 1 minute")
+    end = key[at + 1] if names[at + 1 :] == [WINDOW_END] else None
+    return WindowBounds(key[at], end, None if size is None else int(size)), key[:at]
 
 
 def _named(options: Options, option: str, columns: Sequence[Column]) -> Column | None:

@@ -36,6 +36,7 @@ from vsc.runtime.spark.connectors.kafka.epochs import create_epochs
 from vsc.runtime.spark.connectors.kafka.layout import Layout, Part, key_format, layout
 from vsc.runtime.spark.connectors.kafka.registry.sinks import check_sink, settled
 from vsc.runtime.spark.connectors.kafka.transaction import Transaction, forget_after
+from vsc.runtime.spark.connectors.kafka.windowed import KAFKA, kafka_keys, with_bounds
 from vsc.runtime.spark.connectors.sink import EpochSink, OpenSink
 from vsc.runtime.spark.exchange.output import CHANGE, TIMESTAMP, Output, RowTransform
 from vsc.runtime.spark.exchange.tally import Tally
@@ -167,7 +168,7 @@ class _Encoder:
 
     def _keyed(self, key: Part, batch: pa.RecordBatch) -> pa.BooleanArray:
         """Which records have a key: no null in it (D26). Of one that Spark has written, it has left out the others."""
-        columns = () if _text_of(key) in self.names else key.columns
+        columns = () if _text_of(key) in self.names else key.all_columns
         return pa.array(~null_rows([self._array(column, batch) for column in columns], batch.num_rows))
 
     def _where(self, there: pa.BooleanArray, part: Part, batch: pa.RecordBatch) -> pa.Array:
@@ -178,6 +179,16 @@ class _Encoder:
         return pc.replace_with_mask(pa.nulls(batch.num_rows, pa.binary()), there, some)
 
     def _encoded(self, part: Part, batch: pa.RecordBatch) -> pa.Array:
+        found = self._without_bounds(part, batch)
+        if part.bounds is None:
+            return found
+        start, *end = (self._array(column, batch) for column in part.bounds.columns)
+        try:
+            return with_bounds(found, part.bounds, start, end[0] if end else None)
+        except ValueError as error:
+            raise SinkError(f"{self.place}: {error}", "correct `window_size`, or the rows") from None
+
+    def _without_bounds(self, part: Part, batch: pa.RecordBatch) -> pa.Array:
         if _text_of(part) in self.names:
             text = batch.columns[self.names.index(_text_of(part))].cast(pa.binary())
             return text if part.writer is None else part.writer.framed(text)
@@ -195,6 +206,8 @@ class _Encoder:
                 return encoded(part.avro, arrays)
         except ValueError as error:
             raise SinkError(f"{self.place}: {error}", "correct the schema, or the rows") from None
+        if part.form == KAFKA:
+            return kafka_keys(part.columns[0], arrays[0])
         return (written(part.columns, arrays) if part.form == "json" else arrays[0]).cast(pa.binary())
 
     def _array(self, column: DeclaredColumn, batch: pa.RecordBatch) -> pa.Array:

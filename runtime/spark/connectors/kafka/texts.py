@@ -13,6 +13,7 @@ from vsc.plan.nodes import Column
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.layout import Layout, Part
 from vsc.runtime.spark.connectors.kafka.registry.reader import RegistryReader
+from vsc.runtime.spark.connectors.kafka.windowed import KAFKA, KafkaKeys, WindowedReader
 from vsc.runtime.spark.formats.json_rows import NOT_TEXT
 from vsc.runtime.spark.formats.misfits import shown
 from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, KEY, VALUE
@@ -44,7 +45,7 @@ class _Texts:
             return f"its {self.part} is not UTF-8 text"
         if problem is None:
             return problem
-        if isinstance(self.reader, RegistryReader):
+        if isinstance(self.reader, RegistryReader | WindowedReader):
             return f"its {self.part} cannot be read: {problem}"
         if self.part == "value":
             return problem
@@ -96,12 +97,16 @@ def texts_reader(
 
 def _texts(part: Part, columns: Sequence[Column], key: frozenset[str], options: Options, rank: int) -> _Texts:
     wanted = Wanted(part.columns, key, whole=True, bare=part.name == "key")
-    places = tuple(columns.index(column) for column in part.columns)
-    texts = TEXT_FORMATS[part.form].reader(wanted, options) if part.form in TEXT_FORMATS else None
+    places = tuple(columns.index(column) for column in part.all_columns)
+    reader: TextReader | None = None
+    if part.form in TEXT_FORMATS:
+        reader = TEXT_FORMATS[part.form].reader(wanted, options)
+    elif part.form == KAFKA:
+        reader = KafkaKeys(part.columns)
     if part.registered:
-        return _Texts(part.name, RegistryReader(rank, part.name, part.form, part.columns, texts), places)
-    assert texts is not None, part.form
-    return _Texts(part.name, texts, places)
+        reader = RegistryReader(rank, part.name, part.form, part.columns, reader)
+    assert reader is not None, part.form
+    return _Texts(part.name, reader if part.bounds is None else WindowedReader(reader, part.bounds), places)
 
 
 def _places(given: pa.Array) -> pa.Array:
