@@ -140,8 +140,9 @@ def _child(peer: str, folder: Path, partitions: int) -> dict[str, Tiny]:
         return {COUNT: replace(warm, first=cold.first)}
     from vsc.compiler import compile_topology
     from vsc.runtime.spark.base.job import Run
+    from vsc.runtime.spark.query.opened import Opened
     from vsc.runtime.spark.query.preflight import prepare
-    from vsc.runtime.spark.query.start import Opened, start_query
+    from vsc.runtime.spark.query.start import start_query
 
     spark = vsc_session("tiny")
     found: dict[str, Tiny] = {}

@@ -76,7 +76,9 @@ def half_run(spark: SparkSession, folder: Path) -> dict[str, Any]:
     plan, variables = compiled(TOPOLOGY), {"in": str(folder / "in"), "out": str(folder / "out")}
     run_once(plan, spark, folder / "ck", variables=variables, partitions=PARTITIONS)
     opened = Checkpoint.open(spark, str(folder / "ck"), plan, None)
-    opened.go_back(Ends(resolve_plan(plan, variables)).begin(spark, opened.id), EPOCH)
+    ends = Ends(resolve_plan(plan, variables))
+    ends.begin(spark, opened.id)
+    opened.go_back(ends.writers, EPOCH)
     return variables
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,3 +57,13 @@ def test_spark_has_a_connector_for_all_of_them() -> None:
     from vsc.runtime.spark.connectors.registry import CONNECTORS
 
     assert sorted(CONNECTORS) == sorted(FACTS)
+
+
+def test_a_query_and_an_upgrade_may_import_no_room() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    by_id = {one["id"]: one for one in contracts}
+    rooms = {name for layer in by_id["connectors"]["layers"][2:4] for name in layer.split(" | ")}
+    assert {"builtin", "kafka", "lake"} <= rooms
+    assert set(by_id["ends"]["forbidden_modules"]) == {f"vsc.runtime.spark.connectors.{name}" for name in rooms}

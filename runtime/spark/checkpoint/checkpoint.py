@@ -49,6 +49,7 @@ from vsc.runtime.spark.checkpoint.ancestry import check_current, check_finished
 from vsc.runtime.spark.checkpoint.identity import FORMAT, IDENTITY, PLAN, Identity, changes_in_place, read_identity
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.exchange.counters import EpochReport
+from vsc.runtime.spark.exchange.pace import Pace
 from vsc.runtime.spark.state.control import DRAIN, START, WAKE, quiet_line
 
 __all__ = ["SPARK_NAMES", "Checkpoint", "checked_identity"]
@@ -205,6 +206,12 @@ class Checkpoint:
         """The pace kept for `epoch`, or None. Raises CheckpointError if it is damaged."""
         name = f"{_INPUTS}/{epoch}.json"
         return str(read_checksummed(self.files, name).get("pace")) if self.files.exists(name) else None
+
+    def identities(self, newest: int) -> dict[str, str]:
+        """Those of what was read and written, by the names of sources and sinks (`connectors.end`), after the `newest`
+        epoch that was begun: of that one they may not be kept yet."""
+        paces = [text for epoch in (newest - 1, newest) if (text := self.pace(epoch)) is not None]
+        return {name: id for text in paces for name, id in Pace.load(text).topics.items()}
 
     def followed(self, done: int, newest: int) -> Iterator[tuple[int, CheckpointError]]:
         """What is wrong, and from which epoch on, with what the next epoch of a plan whose sources keep step follows

@@ -11,7 +11,7 @@ from vsc.plan.nodes import Plan, Sink
 from vsc.runtime.errors import SinkError, VscRuntimeError
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.base.servers import Servers
+from vsc.runtime.spark.connectors.end import End
 from vsc.runtime.spark.connectors.refusals import RefusedRow
 from vsc.runtime.spark.exchange.output import Output, written_columns
 from vsc.runtime.spark.exchange.tally import Tally
@@ -138,8 +138,8 @@ def way_back(epoch: int) -> str:
     return f"run with --back-to {epoch - 1}" if epoch else "run with a new checkpoint"
 
 
-class OpenSink:
-    """A sink statement of `plan`, with its options, of whose variables a run has resolved all.
+class OpenSink(End):
+    """A sink statement of `plan`.
 
     What a connector does not override, its sinks cannot do; this one can only be refused.
     """
@@ -148,9 +148,13 @@ class OpenSink:
     """Whether it compares digests of the rows of an epoch that comes again."""
 
     def __init__(self, plan: Plan, sink: Sink) -> None:
+        super().__init__(Options.of_sink(sink))
         self.sink, self.node = sink, plan.node(sink.node)
-        self.options = Options.of_sink(sink)
-        self.place = self.options.place
+
+    @property
+    def name(self) -> str:
+        """The id of the statement."""
+        return self.sink.id
 
     def check(self) -> None:
         """Refuses, without Spark, what can be refused. SinkError."""
@@ -166,15 +170,3 @@ class OpenSink:
     def begin(self, spark: SparkSession, checkpoint: str) -> EpochSink:
         """What writes epochs; `checkpoint` is the checkpoint's id."""
         raise NotImplementedError
-
-    def path(self) -> str | None:
-        """The folder that it writes files to."""
-        return None
-
-    def catalogued(self, spark: SparkSession) -> str | None:
-        """The folder of what a catalog knows by a name; None for all else."""
-        return None
-
-    def servers(self) -> tuple[Servers, ...]:
-        """The systems that executors connect to, as far as the driver knows."""
-        return ()

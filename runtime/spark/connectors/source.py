@@ -11,22 +11,23 @@ from pyspark.sql import DataFrame, SparkSession
 from vsc.plan.connectors import facts_of
 from vsc.plan.nodes import Node, Plan
 from vsc.plan.secrets import is_secret
-from vsc.runtime.errors import SourceError
+from vsc.runtime.errors import SourceError, VscRuntimeError
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.dead_letters import Letters
 from vsc.runtime.operators.source.read_columns import read_columns
 from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.base.servers import Servers
+from vsc.runtime.spark.connectors.end import End
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE, FileInput
 from vsc.runtime.spark.connectors.position import BEGINNING, SeenFiles, SourceNotes, refused_position
 from vsc.runtime.spark.connectors.spark_source import Input, SparkSource
+from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.formats.source_columns import CORRUPT, RowReader
 
 __all__ = ["OpenSource"]
 
 
-class OpenSource:
-    """The source of a node of `plan`, with its options, of whose variables a run has resolved all.
+class OpenSource(End):
+    """The source of a node of `plan`.
 
     What a connector does not override, its sources cannot do; this one can only be refused.
     """
@@ -45,13 +46,21 @@ class OpenSource:
     """Whether a query looks at what it reads in each epoch, also if no source waits for another one."""
 
     def __init__(self, plan: Plan, node: Node) -> None:
+        super().__init__(Options.of_source(node))
         self.node, self._plan = node, plan
-        self.options = Options.of_source(node)
-        self.place = self.options.place
         self.number = plan.sources.index(node) + 1
         """Its number in Spark's logs: the first source there is the control source."""
         self.kept = ""
         """Its own folder in the checkpoint; empty before there is one."""
+        self.looked_at = False
+        """Whether its columns need no look any more: it has had one, or rows have been read before."""
+        self.running: Input | None = None
+        """What it is in the query that runs, once that has begun; None if what it will bring is unknown."""
+
+    @property
+    def name(self) -> str:
+        """That of its number."""
+        return str(self.number)
 
     @cached_property
     def read(self) -> frozenset[str]:
@@ -107,13 +116,33 @@ class OpenSource:
         """The name of Spark's class for the source."""
         return FILE_SOURCE if self.is_snapshot else self.spark_class
 
-    def input(self, source: SparkSource) -> Input | None:
-        """The source in the running query, which tells its backlog; None if what it will bring is unknown."""
-        return FileInput(source) if self.source_class == FILE_SOURCE else self._input(source)
+    def run_as(self, source: SparkSource) -> None:
+        """Takes note of what it is in the query that runs."""
+        self.running = FileInput(source) if self.source_class == FILE_SOURCE else self._input(source)
 
     def _input(self, source: SparkSource) -> Input | None:
-        """As `input`, of a source that Spark reads as `spark_class`."""
+        """The input of a source that Spark reads as `spark_class`."""
         return None
+
+    @property
+    def learns(self) -> bool:
+        """Whether an epoch may have to be computed again, so that nothing of it may show in a sink before it is
+        whole."""
+        return False
+
+    def tell(self, spark: SparkSession) -> None:
+        """Tells the tasks of the epoch that this thread computes what they need to read the source."""
+
+    def learn(self, error: VscRuntimeError, epoch: int) -> bool:
+        """Whether an epoch that has failed is computed again, as the source has learned what it lacked."""
+        return False
+
+    def check_read(self, report: EpochReport) -> None:
+        """Refuses an epoch that has read other rows than the source had for it, before any of them shows in a sink.
+        What the source may lose, it counts in the report. VscRuntimeError."""
+
+    def done(self) -> None:
+        """Takes note of an epoch that has been written."""
 
     def position_help(self) -> str:
         """What its position may be."""
@@ -142,18 +171,6 @@ class OpenSource:
         """Why a source that brought no row had none to bring, if that may be a mistake."""
         return None
 
-    def path(self) -> str | None:
-        """The path, or the pattern, of the files that it reads."""
-        return None
-
-    def catalogued(self, spark: SparkSession) -> str | None:
-        """The folder of what a catalog knows by a name; None for all else."""
-        return None
-
     def is_secret(self, name: str) -> bool:
         """Whether the value of Spark's option of that name may be a secret."""
         return is_secret(name)
-
-    def servers(self) -> tuple[Servers, ...]:
-        """The systems that executors connect to, as far as the driver knows."""
-        return ()

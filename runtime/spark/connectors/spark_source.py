@@ -13,11 +13,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import SourceError
+from vsc.runtime.spark.base.java import java_class
 
-__all__ = ["Backlog", "Input", "SparkSource", "private_field", "running_query", "unknown_spark"]
+__all__ = [
+    "Backlog",
+    "Input",
+    "Offsets",
+    "SparkSource",
+    "private_field",
+    "running_query",
+    "running_sources",
+    "unknown_spark",
+]
 
 Offsets = Mapping[tuple[str, int], int]
 """By topic and partition."""
@@ -54,12 +65,14 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class SparkSource:
-    """Spark's object of one source of the query `running`; `everything` is its `ReadLimit` without a bound.
+    """Spark's object of one source of the query `running`, and the `name` of its class; `everything` is its `ReadLimit`
+    without a bound.
 
     `lists` says whether to look for new input where Spark does so only in the next epoch.
     """
 
     instance: Any
+    name: str
     running: Any
     everything: Any
     lists: bool
@@ -69,6 +82,21 @@ def running_query(spark: SparkSession) -> Any:
     """Spark's own object of the query that this thread runs (in foreachBatch)."""
     query = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
     return spark._jsparkSession.streams().get(query).streamingQuery()
+
+
+def running_sources(spark: SparkSession, lists: bool) -> list[SparkSource]:
+    """Those of the query that this thread runs, without the first, which is the control source. `lists`: see
+    `SparkSource`."""
+    try:
+        running = running_query(spark)
+        found = running.sources()
+        limits = java_class(spark, "org.apache.spark.sql.connector.read.streaming.ReadLimit")
+        everything = limits.allAvailable()
+        instances = [found.apply(i) for i in range(1, found.size())]
+        names = [str(instance.getClass().getSimpleName()) for instance in instances]
+    except (Py4JError, TypeError, AttributeError) as error:
+        raise unknown_spark() from error
+    return [SparkSource(one, name, running, everything, lists) for one, name in zip(instances, names, strict=True)]
 
 
 def private_field(instance: Any, name: str) -> Any:

@@ -40,7 +40,7 @@ class Pace:
     """One epoch: the sources that are waited for, and how many records each partition ("stage-partition") held back.
 
     `now`: what the run's clock shows, in ms. `latest`: the latest event time that each source with a bound may have.
-    Both are missing in what was kept by a vsc that knew of no bound. `topics`: see `connectors.kafka.topic_ids`.
+    Both are missing in what was kept by a vsc that knew of no bound. `topics`: of what is read and written, see `End`.
     `starts`: the highest event time of each source's records that had gone on before the epoch, where the input's clock
     begins; without sources of which none had, or that need no such clock. What waits are records and steps of it.
     `quiet`: by source, the time to which its clock was moved at last as it brought nothing. `due`: by partition, what

@@ -14,26 +14,23 @@ from functools import cache, partial
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.claim import Claim
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
-from vsc.runtime.spark.connectors.kafka.topic_ids import Topics
 from vsc.runtime.spark.connectors.refusals import Refusals
+from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.connectors.sink import EpochSink
 from vsc.runtime.spark.exchange.counters import EpochReport
-from vsc.runtime.spark.exchange.delivery import Delivery
+from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.output import Output
 from vsc.runtime.spark.exchange.tally import Tally
 from vsc.runtime.spark.exchange.wire import CONTROL
 from vsc.runtime.spark.query.failures import translated
-from vsc.runtime.spark.query.gone_files import GoneFiles
-from vsc.runtime.spark.query.missing_columns import MissingColumns
 from vsc.runtime.spark.query.pacer import Pacer
-from vsc.runtime.spark.query.source_schemas import SourceSchemas
 from vsc.runtime.spark.report.bad_rows import BadRows
 from vsc.runtime.spark.session.executors import Executors
 
@@ -47,23 +44,22 @@ class EpochWriter:
     `running` is the epoch that is being written, None between epochs.
     """
 
+    spark: SparkSession
     checkpoint: Checkpoint
-    sinks: Sequence[EpochSink]
+    ends: Ends
     claim: Claim
-    hooks: Sequence[Callable[[EpochReport], None]]
     pacer: Pacer
-    delivery: Delivery
-    columns: MissingColumns
-    gone: GoneFiles
-    topics: Topics
-    schemas: SourceSchemas
     bad_rows: BadRows
-    refusals: Refusals
     executors: Executors
+    hooks: Sequence[Callable[[EpochReport], None]]
     error: BaseException | None = None
     running: int | None = None
     begun: bool = False
     """Whether there has been an epoch."""
+
+    def __post_init__(self) -> None:
+        plan = self.ends.plan
+        self._delivery, self._refusals = delivery(plan), Refusals(plan, self.checkpoint.partitions)
 
     def __call__(self, batch: DataFrame, epoch: int) -> None:
         """Writes one epoch."""
@@ -83,32 +79,42 @@ class EpochWriter:
     def _write(self, batch: DataFrame, epoch: int) -> None:
         self.claim.check()
         SparkLogs(self.checkpoint.files).keep_sums()
-        self.gone.check()
-        self.columns.check()
+        self.ends.check_epoch(self.spark)
         pace = self.pacer.decide(epoch)
-        report = self.schemas.complete(epoch, lambda: self._computed(batch, epoch))
+        report = self._complete(batch, epoch)
         report.outstanding, report.now, report.latest = self.pacer.outstanding, pace.now, pace.latest
         self.checkpoint.keep(report)
         self.bad_rows.tell(report)
         self.pacer.done(report)
+        self.ends.done()
         for hook in self.hooks:
             hook(report)
 
+    def _complete(self, batch: DataFrame, epoch: int) -> EpochReport:
+        """Computes the output and writes it, again if a source has met what the tasks were not told of."""
+        while True:
+            self.ends.tell(self.spark)
+            try:
+                return self._computed(batch, epoch)
+            except Exception as error:
+                known = translated(error)
+                if known is None or not self.ends.learn(known, epoch):
+                    raise
+
     def _computed(self, batch: DataFrame, epoch: int) -> EpochReport:
-        """Computes the output and writes it. What may fail for want of a schema shows in no sink before it is whole."""
-        alone = len(self.sinks) == 1 and self.sinks[0].computes and not self.schemas.any
-        if alone and self.sinks[0].is_new(epoch):
-            return self._passed_on(batch, epoch, self.sinks[0])
+        writers = self.ends.writers
+        if len(writers) == 1 and writers[0].computes and not self.ends.learns and writers[0].is_new(epoch):
+            return self._passed_on(batch, epoch, writers[0])
         return self._kept(batch, epoch)
 
     def _check_read(self, report: EpochReport) -> None:
-        """Checks, once the rows of an epoch have been read, that they are what Kafka had for it, and who read them."""
+        """Checks, once the rows of an epoch have been read, that they are what there was, and who read them."""
         self.executors.check()
-        if self.topics.check(report, self.pacer.begun, self.pacer.taken):
-            self.pacer.keep_topics(report.epoch)
+        if self.ends.check_read(report):
+            self.pacer.keep_identities(report.epoch)
 
     def _output(self, blobs: DataFrame, computed: bool = False) -> Output:
-        return Output(blobs, self.delivery, self.checkpoint.partitions, computed)
+        return Output(blobs, self._delivery, self.checkpoint.partitions, computed)
 
     def _passed_on(self, batch: DataFrame, epoch: int, sink: EpochSink) -> EpochReport:
         """Lets the one sink compute the output in its own job, which brings the counters here as well."""
@@ -137,15 +143,15 @@ class EpochWriter:
             counters = kept.where(F.col("dest") == CONTROL).select("payload").collect()
             report = EpochReport.gather(epoch, (bytes(row.payload) for row in counters))
             self._check_read(report)
-            if any(sink.is_new(epoch) for sink in self.sinks):
+            if any(sink.is_new(epoch) for sink in self.ends.writers):
                 self.bad_rows.check(report)
             output = self._output(kept, computed=True)
-            before = [sink for sink in self.sinks if not self.refusals.takes(sink.id)]
+            before = [sink for sink in self.ends.writers if not self._refusals.takes(sink.id)]
             for sink in before:  # what one sink is refused another one writes
                 _write(sink, output, epoch, partial(report.rows, sink.id))
             refused = [(sink.id, sink.refused(epoch)) for sink in before if sink.keeps_refused]
-            output = self._output(self.refusals.joined(kept, report, refused), computed=True)
-            for sink in (sink for sink in self.sinks if self.refusals.takes(sink.id)):
+            output = self._output(self._refusals.joined(kept, report, refused), computed=True)
+            for sink in (sink for sink in self.ends.writers if self._refusals.takes(sink.id)):
                 _write(sink, output, epoch, partial(report.rows, sink.id))
             return report
         finally:

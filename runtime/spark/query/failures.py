@@ -15,7 +15,7 @@ from vsc.runtime.errors import CheckpointError, SourceError, StartError, StateEr
 from vsc.runtime.spark.base.disks import WrittenFolder, forbidden, full_disk, is_full
 from vsc.runtime.spark.base.object_stores import refused
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
-from vsc.runtime.spark.connectors.lake.table import lake_failure
+from vsc.runtime.spark.connectors.registry import known_failure
 from vsc.runtime.spark.formats.file_errors import read_error
 from vsc.runtime.spark.query.lost_processes import lost_process
 from vsc.runtime.spark.query.running_query import QueryFailedError
@@ -107,26 +107,8 @@ def _known(text: str, places: Sequence[WrittenFolder]) -> VscRuntimeError | None
     unwritable = forbidden(text, places)
     if unwritable is not None:
         return unwritable
-    if "KAFKA_DATA_LOSS" in text or "data may have been lost" in text:
-        return SourceError(
-            f"Kafka no longer holds records that the checkpoint has still to read: {_innermost(text)}",
-            "they were deleted (retention), or the topic was created again: start with a new checkpoint, or skip them: "
-            "'failOnDataLoss' = 'false'",
-        )
-    if "KafkaRecordToRowConverter" in text and "long overflow" in text:
-        return SourceError(
-            "a record of Kafka has a timestamp that Spark cannot read: before the year -290308 or after 294247, as "
-            "nanoseconds would be, taken for milliseconds",
-            "begin behind it, with vsc upgrade and --position; message.timestamp.after.max.ms of its topic keeps such "
-            "records out",
-        )
-    if "org.apache.kafka.common.errors" in text:
-        return SourceError(
-            f"Kafka does not answer, or refuses: {_innermost(text)}", "the same command continues with this epoch"
-        )
-    lake = lake_failure(text, _innermost(text))
-    if lake is not None:
-        return lake
+    if (of_connector := known_failure(text, _innermost(text))) is not None:
+        return of_connector
     if (by_store := refused(text)) is not None:
         return by_store
     if _LATE in text:

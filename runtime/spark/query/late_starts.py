@@ -16,7 +16,8 @@ from pyspark.errors import StreamingQueryException
 from vsc.runtime.spark.query.failures import started_late
 
 if TYPE_CHECKING:
-    from vsc.runtime.spark.query.start import Opened, Started
+    from vsc.runtime.spark.query.opened import Opened
+    from vsc.runtime.spark.query.start import Started
 
 __all__ = ["PAUSES", "tell_again", "under_way"]
 

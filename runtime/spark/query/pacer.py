@@ -21,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -43,8 +43,8 @@ class Pacer:
     `inputs` gives the query's inputs by source, once it runs (None for one whose future input is unknown),
     `tell` hands a pace to the tasks. A source without new input is waited for up to `max_idle` seconds of the clock
     `elapsed`, or up to `quiet` ms: then the clocks of such `sources` go on by that of the `machine`, as long as the
-    query is `alive`. `now` is the run's clock, in ms, and `latest` what it allows each source. `topics` are those of
-    the run.
+    query is `alive`. `now` is the run's clock, in ms, and `latest` what it allows each source. `identities`
+    gives those of what is read and written.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Pacer:
         elapsed: Callable[[], float] = time.monotonic,
         now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         latest: Callable[[int], Mapping[str, int]] = lambda now: {},
-        topics: Mapping[str, str] | None = None,
+        identities: Callable[[], dict[str, str]] = dict,
         quiet: int | None = None,
         sources: Sequence[str] = (),
         alive: Callable[[], bool] = lambda: True,
@@ -65,7 +65,7 @@ class Pacer:
         self._record, self._find, self._tell, self._elapsed = record, inputs, tell, elapsed
         self._quiet, self._sources, self._alive, self._machine = quiet, sources, alive, machine
         self._max_idle, self._begun = max_idle if quiet is None else quiet / 1000, elapsed()
-        self._now, self._latest, self._topics = now, latest, topics or {}
+        self._now, self._latest, self._identities = now, latest, identities
         self._inputs: Mapping[str, Input | None] = {}
         self._positions: dict[str, int] = {}
         self._active: dict[str, float] = {}
@@ -148,21 +148,10 @@ class Pacer:
         self._timers.append(timer)
         timer.start()
 
-    def keep_topics(self, epoch: int) -> None:
-        """Keeps the topics of the run, which are others since `decide`, with the pace of `epoch`."""
-        self._pace = replace(self._pace, topics=dict(self._topics))
+    def keep_identities(self, epoch: int) -> None:
+        """Keeps what is read and written, which is another since `decide`, with the pace of `epoch`."""
+        self._pace = replace(self._pace, topics=self._identities())
         self._record.keep_pace(epoch, self._pace.dump())
-
-    def begun(self) -> dict[str, Mapping[tuple[str, int], int]]:
-        """By source, where it has any, the offsets by topic and partition at which the running epoch begins."""
-        return {name: at for name, source in self._known_inputs() if (at := source.begins()) is not None}
-
-    def taken(self) -> dict[str, Mapping[tuple[str, int], int]]:
-        """By source, where it has any, the offsets by topic and partition at which the running epoch ends."""
-        return {name: at for name, source in self._known_inputs() if (at := source.ends()) is not None}
-
-    def _known_inputs(self) -> Iterator[tuple[str, Input]]:
-        return ((name, source) for name, source in self._inputs.items() if source is not None)
 
     def _decided(self, epoch: int, backlogs: Mapping[str, Backlog | None]) -> Pace:
         before, report = self._pace, self._report
@@ -186,7 +175,7 @@ class Pacer:
         quiet, due = (before.quiet, before.due) if report is None else (
             before.quiet_after(report), before.due_after(report)
         )  # fmt: skip
-        return Pace(waits, waiting, now, self._latest(now), dict(self._topics), starts, quiet, due)
+        return Pace(waits, waiting, now, self._latest(now), self._identities(), starts, quiet, due)
 
     def _backlogs(self) -> dict[str, Backlog | None]:
         """What each source has still to bring (None where that is not known: it brings what comes about)."""

@@ -22,8 +22,9 @@ from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.query.failures import started_late
 from vsc.runtime.spark.query.late_starts import PAUSES, tell_again
 from vsc.runtime.spark.query.lineage import telling
+from vsc.runtime.spark.query.opened import Opened
 from vsc.runtime.spark.query.preflight import PreparedRun
-from vsc.runtime.spark.query.start import Hook, Opened, Started, start_query
+from vsc.runtime.spark.query.start import Hook, Started, start_query
 from vsc.runtime.spark.report.bad_rows import check_usable
 from vsc.runtime.spark.report.lineage import RunLineage
 from vsc.runtime.spark.report.observed import is_heard

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from vsc.plan import Plan
 from vsc.plan.words import bytes_text
@@ -15,7 +15,6 @@ from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 from vsc.runtime.spark.checkpoint.identity import Identity
-from vsc.runtime.spark.connectors.kafka.topic_ids import known_after, known_topics
 from vsc.runtime.spark.exchange.pace import Pace, Wait
 from vsc.runtime.spark.upgrade.carried import CarriedOver, State
 from vsc.runtime.spark.upgrade.positions import Position
@@ -48,18 +47,23 @@ def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_
     kept, report = old.pace(epoch), old.report(epoch)
     if kept is None or report is None:
         return
-    pace, known = Pace.load(kept), known_topics(old, epoch)
+    pace = Pace.load(kept)
     clocks = {name: max(wait.clock, report.clocks.get(name, wait.clock)) for name, wait in pace.waits.items()}
     stood = [(one, one.before.name) for one in going_on if one.given is None and one.before is not None]
     waits = {one.node.name: Wait(clocks[was]) for one, was in stood if was in clocks}
     gone_on, of_input = pace.clocks_after(report), steps_to(plan)
     starts = {one.node.name: gone_on[was] for one, was in stood if was in gone_on and one.node.name in of_input}
-    topics = known_after(known, {str(one.was): str(one.source.number) for one, _ in stood})
+    topics = _renamed(old.identities(epoch), {str(one.was): one.source.name for one, _ in stood})
     left = sum(pace.left(report).values())
     stages = stages_in_step(plan)
     # Every partition is called in the first epoch, and reports what it holds.
     waiting = {f"{stages[0]}-0": left} if left and stages else {}
     new.keep_pace(_BEFORE, Pace(waits, waiting, topics=topics, starts=starts).dump())
+
+
+def _renamed(identities: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """The identities of sources that go on, by their new `names`, and those of all sinks."""
+    return {names.get(name, name): id for name, id in identities.items() if name in names or not name.isdigit()}
 
 
 def check_space(size: int, new: Files, help: str) -> None:

@@ -157,7 +157,7 @@ class FilesSource(OpenSource):
         notes.write_known(read)
 
     def path(self) -> str | None:
-        """See `OpenSource`."""
+        """See `End`."""
         return self.options.text("path")
 
 
@@ -188,7 +188,7 @@ class FilesTarget(OpenSink):
             raise foreign(options.place, path, name)
 
     def path(self) -> str | None:
-        """See `OpenSink`."""
+        """See `End`."""
         return self.options.text("path")
 
     def begin(self, spark: SparkSession, checkpoint: str) -> EpochSink:

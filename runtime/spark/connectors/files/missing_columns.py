@@ -2,7 +2,7 @@
 
 Of up to `LOOKED_FILES` files, from the first to the last, the names are read (the footer, the header, the first rows'
 keys) until all columns are found, which mostly takes one. Files that cannot be read are left to the query, which says
-so. When a source is looked at: `query.missing_columns`.
+so. When a source is looked at: `Ends.look_at_columns`.
 
 Who writes JSON may leave nulls out (Spark does). There a missing column is an error only if it looks like a mistake: if
 it is part of the key, or the event time, or if the files have names that are not declared. Otherwise it is reported.

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from vsc.extras import required
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.connectors.source import OpenSource
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, KafkaException
 
 __all__ = [
     "PREFIX",
-    "KafkaGroups",
+    "ConsumerGroup",
     "NotForPython",
     "admin_for_python",
     "brokers",
@@ -270,38 +269,29 @@ def _why(error: KafkaError, told: list[KafkaError], topic: str, servers: str) ->
     return f"no Kafka broker answers at {servers}: {causes[0]}", "start it, or correct `bootstrap_servers`"
 
 
-class KafkaGroups:
-    """How far a query has read, in the consumer groups that sources name: for lag monitors only.
+class ConsumerGroup:
+    """How far a query has read, in the consumer group that a source names: for lag monitors only.
 
     Guarantees: a group never says more than what is written. vsc itself goes by its checkpoint, so a commit that
     fails is only reported.
     """
 
-    def __init__(self, sources: Iterable[OpenSource]) -> None:
-        found = {one.node.name: one.options for one in sources}
-        self._options = {n: o for n, o in found.items() if o.connector.kind == "kafka" and o.get("group") is not None}
-        self._consumers: dict[str, Any] = {}
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._consumer: Any = None
 
-    def commit(self, ends: Mapping[str, Mapping[tuple[str, int], int]]) -> None:
-        """Takes note, for each source, of the offsets that come next."""
-        if not self._options:
-            return
-        from confluent_kafka import KafkaException, TopicPartition
+    def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Takes note of the offsets that come next, by topic and partition."""
+        from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-        for name, options in self._options.items():
-            places = [TopicPartition(topic, number, offset) for (topic, number), offset in ends.get(name, {}).items()]
-            try:
-                if places:
-                    self._consumer(name).commit(offsets=places, asynchronous=False)
-            except KafkaException as error:
-                group, why = options.text("group"), error.args[0].str()
-                _log.warning(f"{options.place}: Kafka did not take the offsets of group {group!r}: {why}")
-
-    def _consumer(self, name: str) -> Any:
-        from confluent_kafka import Consumer
-
-        if name not in self._consumers:
-            options = self._options[name]
-            own = {"group.id": options.text("group"), "enable.auto.commit": False, "socket.timeout.ms": 10_000}
-            self._consumers[name] = Consumer({**common(client_settings(options)), **own}, logger=quiet)
-        return self._consumers[name]
+        group = self._options.text("group")
+        try:
+            if self._consumer is None:
+                own = {"group.id": group, "enable.auto.commit": False, "socket.timeout.ms": 10_000}
+                self._consumer = Consumer({**common(client_settings(self._options)), **own}, logger=quiet)
+            places = [TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
+            if places:
+                self._consumer.commit(offsets=places, asynchronous=False)
+        except KafkaException as error:
+            why = error.args[0].str()
+            _log.warning(f"{self._options.place}: Kafka did not take the offsets of group {group!r}: {why}")

@@ -8,6 +8,7 @@ time.
 from __future__ import annotations
 
 import json
+import logging
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,21 +19,27 @@ from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Node
 from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.plan.types import MapType
-from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
+from vsc.runtime.errors import NewSchemaError, SinkError, SourceError, VscRuntimeError
 from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.base.servers import Servers
+from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.connectors.jars import KAFKA
-from vsc.runtime.spark.connectors.kafka.client import PREFIX, brokers, check_topic, is_empty
+from vsc.runtime.spark.connectors.kafka.client import PREFIX, ConsumerGroup, brokers, check_topic, is_empty
 from vsc.runtime.spark.connectors.kafka.input import KafkaInput
 from vsc.runtime.spark.connectors.kafka.layout import Part, layout
 from vsc.runtime.spark.connectors.kafka.position import settled_offsets, write_offsets
 from vsc.runtime.spark.connectors.kafka.registry.framing import HEADERS
-from vsc.runtime.spark.connectors.kafka.registry.sources import check_source
+from vsc.runtime.spark.connectors.kafka.registry.schemas import tell
+from vsc.runtime.spark.connectors.kafka.registry.source_schemas import SourceSchemas
+from vsc.runtime.spark.connectors.kafka.registry.sources import check_source, registered_parts
 from vsc.runtime.spark.connectors.kafka.texts import texts_reader
+from vsc.runtime.spark.connectors.kafka.topic_ids import ReadTopic, recreated
+from vsc.runtime.spark.connectors.kafka.topics import TopicLook
 from vsc.runtime.spark.connectors.position import SeenFiles, SourceNotes
-from vsc.runtime.spark.connectors.sink import EpochSink, OpenSink
+from vsc.runtime.spark.connectors.sink import ONLY_NEW, EpochSink, OpenSink
 from vsc.runtime.spark.connectors.source import OpenSource
 from vsc.runtime.spark.connectors.spark_source import Input, SparkSource
+from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.formats.source_columns import (
     BAD,
     DELETED,
@@ -54,6 +61,7 @@ _DEFAULTS = {
 }
 """An epoch is bounded; what a transaction has not committed is not there; and Spark, which asks the broker for the
 offsets of a partition with each poll, polls seldom: unless the source says otherwise."""
+_log = logging.getLogger(__name__)
 
 
 class KafkaSource(OpenSource):
@@ -63,6 +71,9 @@ class KafkaSource(OpenSource):
     spark_class = "KafkaMicroBatchStream"
     needs_input = True
     goes_on = True
+    _topic: ReadTopic
+    _group: ConsumerGroup | None = None
+    _schemas: SourceSchemas | None = None
 
     def _check(self, default_local: bool) -> None:
         """Refuses formats and options that cannot be, and a topic that cannot be read."""
@@ -114,6 +125,41 @@ class KafkaSource(OpenSource):
         if known:
             write_offsets(notes, known)
 
+    def identify(self, spark: SparkSession, checkpoint: Checkpoint, known: str | None) -> None:
+        """By the id of the topic."""
+        self._topic = ReadTopic(self, TopicLook(spark))
+        self._topic.begin(checkpoint, known)
+        self.identity = self._topic.id
+        if parts := registered_parts(self.node, self.options):
+            self._schemas = SourceSchemas(self, parts, checkpoint)
+        if self.options.get("group") is not None:
+            self._group = ConsumerGroup(self.options)
+
+    @property
+    def learns(self) -> bool:
+        """If its schemas are in a registry: an epoch may meet a new one."""
+        return self._schemas is not None
+
+    def tell(self, spark: SparkSession) -> None:
+        """The schemas that are known."""
+        if self._schemas is not None:
+            tell(spark, self.node.source.rank, self._schemas.dump())
+
+    def learn(self, error: VscRuntimeError, epoch: int) -> bool:
+        """The schemas that the epoch has met."""
+        return self._schemas is not None and isinstance(error, NewSchemaError) and self._schemas.learn(error, epoch)
+
+    def check_read(self, report: EpochReport) -> None:
+        """Refuses, or counts, records of a topic that was created again, and such as Kafka has deleted."""
+        assert self.running is not None
+        self._topic.check(report, self.running)
+        self.identity = self._topic.id
+
+    def done(self) -> None:
+        """Tells the consumer group how far the query has come."""
+        if self._group is not None and self.running is not None:
+            self._group.commit(self.running.ends() or {})
+
     def nothing_there(self, spark: SparkSession) -> str | None:
         """That the topic is empty."""
         return f"the topic {self.options.text('topic')!r} holds no record" if is_empty(self.options) else None
@@ -132,6 +178,17 @@ class KafkaSource(OpenSource):
 
 class KafkaTarget(OpenSink):
     """A topic of Kafka that is written."""
+
+    @property
+    def name(self) -> str:
+        """Two sinks into one topic share its id."""
+        return f"to {self.options.text('topic')}"
+
+    def identify(self, spark: SparkSession, checkpoint: Checkpoint, known: str | None) -> None:
+        """By the id of the topic. What another one lacks is only said."""
+        self.identity = TopicLook(spark).id(self.options)
+        if None not in (self.identity, known) and self.identity != known:
+            _log.warning(f"{recreated(self.options)} since the checkpoint wrote to it; {ONLY_NEW}")
 
     def check(self) -> None:
         """Refuses formats and options that cannot be, and a topic that cannot be written."""

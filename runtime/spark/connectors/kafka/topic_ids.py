@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
 
 from vsc.plan.words import counted
 from vsc.runtime.errors import SourceError
@@ -24,110 +23,75 @@ from vsc.runtime.metrics import Dropped, Group
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
-from vsc.runtime.spark.connectors.sink import ONLY_NEW, OpenSink
+from vsc.runtime.spark.connectors.kafka.topics import TopicLook
 from vsc.runtime.spark.connectors.source import OpenSource
+from vsc.runtime.spark.connectors.spark_source import Input, Offsets
 from vsc.runtime.spark.exchange.counters import EpochReport
-from vsc.runtime.spark.exchange.pace import Pace
 
-__all__ = ["OPTION", "Topics", "known_after", "known_topics", "lost", "skipped"]
+__all__ = ["OPTION", "ReadTopic", "lost", "recreated", "skipped"]
 
 OPTION = "failOnDataLoss"
 """Spark's option of a Kafka source; 'false' lets it go on without records that are gone."""
 _STOP = "start with a new checkpoint; or write 'failOnDataLoss' = 'false', to go on with all that the new topic holds"
-_SINK = "to "
-"""What stands before the name of a sink's topic, among the ids; a source goes by its number in Spark's logs."""
 _log = logging.getLogger(__name__)
 
-Offsets = Mapping[tuple[str, int], int]
-Places = Callable[[], Mapping[str, Offsets]]
 
+class ReadTopic:
+    """The topic that a source reads, of which `look` tells. `id`: None if the broker gives none."""
 
-class Topics:
-    """The topics of a plan. `ask` gives the id of a topic, `ranges` the first and last offsets of a source's topics."""
+    def __init__(self, source: OpenSource, look: TopicLook) -> None:
+        self._source, self._options, self._look = source, source.options, look
+        self.id: str | None = None
 
-    def __init__(
-        self,
-        sources: Iterable[OpenSource],
-        sinks: Iterable[OpenSink],
-        ask: Callable[[Options], str | None],
-        ranges: Callable[[Options], Mapping[int, tuple[int, int]]],
-    ) -> None:
-        found = [(one.number, one.node.name, one.options) for one in sources]
-        self._sources = [one for one in found if one[2].connector.kind == "kafka"]
-        self._sinks = [one.options for one in sinks if one.options.connector.kind == "kafka"]
-        self._ask, self._ranges = ask, ranges
-        self.ids: dict[str, str] = {}
-        """The id of each topic of this run."""
-
-    def begin(self, checkpoint: Checkpoint) -> None:
-        """Compares the topics with those of the checkpoint. SourceError if one that is read was created again; a source
-        that may go on begins again there. The caller has claimed the checkpoint."""
-        if not self._sources and not self._sinks:
+    def begin(self, checkpoint: Checkpoint, known: str | None) -> None:
+        """Compares the topic with the one that the checkpoint knows. SourceError if it was created again, unless the
+        source may go on: then it begins again there. The caller has claimed the checkpoint."""
+        if not self._is_other(known):
             return
-        known = {} if checkpoint.fresh else known_topics(checkpoint, SparkLogs(checkpoint.files).newest)
-        for number, _, options in self._sources:
-            if self._is_new(str(number), options, known):
-                self._begin_again(checkpoint, number, options)
-        for options in self._sinks:
-            if self._is_new(_SINK + options.text("topic"), options, known):
-                _log.warning(f"{_recreated(options)} since the checkpoint wrote to it; {ONLY_NEW}")
-
-    def check(self, report: EpochReport, begins: Places, ends: Places) -> bool:
-        """SourceError if a topic was created again while an epoch was read, from `begins` to `ends` by source. Where a
-        source may go on, counts in the report what it has lost. Whether `ids` are others now."""
-        before = dict(self.ids)
-        for number, name, options in self._sources:
-            is_new = self._is_new(str(number), options, before)
-            if not _goes_on(options):
-                if is_new:
-                    raise SourceError(f"{_recreated(options)} while the query read it", _STOP)
-                continue
-            first = {(options.text("topic"), part): low for part, (low, _) in self._ranges(options).items()}
-            gone = (skipped if is_new else lost)(begins()[name], ends()[name], first)
-            report.metrics.count(name, Group.DROPPED_RECORDS, Dropped.LOST, gone)
-            if is_new:
-                what = f"epoch {report.epoch} goes on in the new one, behind its first {counted(gone, 'record')}"
-                _log.warning(f"{_recreated(options)} while the query read it: {what}, counted as lost")
-            elif gone:
-                what = f"Kafka has deleted {counted(gone, 'record')} that epoch {report.epoch} had to read"
-                _log.warning(f"{options.place}: {what}, counted as lost")
-        return self.ids != before
-
-    def _is_new(self, name: str, options: Options, known: Mapping[str, str]) -> bool:
-        """Whether a topic is not the one that is `known`; takes note of it."""
-        now = self._ask(options)
-        before = None if now is None else known.get(name)
-        if now is not None:
-            self.ids[name] = now
-        return before is not None and before != now
-
-    def _begin_again(self, checkpoint: Checkpoint, number: int, options: Options) -> None:
-        if not _goes_on(options):
-            raise SourceError(f"{_recreated(options)} since this checkpoint read it", _STOP)
+        if not self._goes_on:
+            raise SourceError(f"{recreated(self._options)} since this checkpoint read it", _STOP)
         logs = SparkLogs(checkpoint.files)
         done = logs.done
         if logs.newest > done:
             way = f"run with --back-to {done}, which forgets that epoch" if done >= 0 else "start with a new checkpoint"
-            raise SourceError(f"{_recreated(options)}: epoch {logs.newest}, which had begun, cannot be read again", way)
-        first = {str(part): low for part, (low, _) in self._ranges(options).items()}
-        logs.move_source(number, json.dumps({options.text("topic"): first}))
+            raise SourceError(
+                f"{recreated(self._options)}: epoch {logs.newest}, which had begun, cannot be read again", way
+            )
+        first = {str(part): low for part, (low, _) in self._look.ranges(self._options).items()}
+        logs.move_source(self._source.number, json.dumps({self._options.text("topic"): first}))
         _log.warning(
-            f"{_recreated(options)}: what the old one held is lost, as far as it was not read; "
+            f"{recreated(self._options)}: what the old one held is lost, as far as it was not read; "
             "the new one is read from its beginning"
         )
 
+    def check(self, report: EpochReport, running: Input) -> None:
+        """SourceError if the topic was created again while an epoch was read. Where the source may go on, counts in the
+        report what it has lost."""
+        is_other = self._is_other(self.id)
+        if not self._goes_on:
+            if is_other:
+                raise SourceError(f"{recreated(self._options)} while the query read it", _STOP)
+            return
+        topic, ranges = self._options.text("topic"), self._look.ranges(self._options)
+        first = {(topic, part): low for part, (low, _) in ranges.items()}
+        gone = (skipped if is_other else lost)(running.begins() or {}, running.ends() or {}, first)
+        report.metrics.count(self._source.node.name, Group.DROPPED_RECORDS, Dropped.LOST, gone)
+        if is_other:
+            what = f"epoch {report.epoch} goes on in the new one, behind its first {counted(gone, 'record')}"
+            _log.warning(f"{recreated(self._options)} while the query read it: {what}, counted as lost")
+        elif gone:
+            what = f"Kafka has deleted {counted(gone, 'record')} that epoch {report.epoch} had to read"
+            _log.warning(f"{self._options.place}: {what}, counted as lost")
 
-def known_topics(checkpoint: Checkpoint, newest: int) -> dict[str, str]:
-    """The ids of the topics of a checkpoint after the `newest` epoch that was begun: of that one they may not be kept
-    yet."""
-    paces = [text for epoch in (newest - 1, newest) if (text := checkpoint.pace(epoch)) is not None]
-    return {number: id for text in paces for number, id in Pace.load(text).topics.items()}
+    @property
+    def _goes_on(self) -> bool:
+        return self._options.spark_word(OPTION) == "false"
 
-
-def known_after(known: Mapping[str, str], numbers: Mapping[str, str]) -> dict[str, str]:
-    """The `known` ids where sources that go on have other numbers, by the old ones."""
-    named = {name: name for name in known if name.startswith(_SINK)} | dict(numbers)
-    return {named[name]: id for name, id in known.items() if name in named}
+    def _is_other(self, known: str | None) -> bool:
+        """Whether the topic is not the one that is `known`; takes note of it."""
+        now = self._look.id(self._options)
+        self.id = now if now is not None else self.id
+        return None not in (now, known) and now != known
 
 
 def lost(begins: Offsets, ends: Offsets, first: Offsets) -> int:
@@ -143,9 +107,6 @@ def skipped(begins: Offsets, ends: Offsets, first: Offsets) -> int:
     return sum(max(0, at - first[part]) for part, at in read.items() if part in first)
 
 
-def _goes_on(options: Options) -> bool:
-    return options.spark_word(OPTION) == "false"
-
-
-def _recreated(options: Options) -> str:
+def recreated(options: Options) -> str:
+    """That the topic of a connector is another one, for a message."""
     return f"{options.place}: the topic {options.text('topic')!r} was deleted and created again"

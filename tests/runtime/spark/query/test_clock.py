@@ -195,7 +195,9 @@ def test_a_query_that_is_carried_over_in_the_middle(spark: SparkSession, tmp_pat
     assert ran("old", 3, "out") == whole
     opened = Checkpoint.open(spark, str(tmp_path / "old"), plan, None)
     waited = [report.epoch for report in opened.reports() if any(size.steps for size in report.state.values())]
-    opened.go_back(Ends(resolve_plan(plan, variables)).begin(spark, opened.id), waited[-1])
+    ends = Ends(resolve_plan(plan, variables))
+    ends.begin(spark, opened.id)
+    opened.go_back(ends.writers, waited[-1])
     job = Upgrade(plan, str(tmp_path / "old"), str(tmp_path / "new"), variables, 2)
     upgrade(prepare_upgrade(job), spark, lambda _: None)
     assert ran("new", 2, "out", "rest") == whole

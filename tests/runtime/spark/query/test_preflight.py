@@ -10,9 +10,10 @@ import pytest
 from tests.runtime.spark.support import compiled
 from vsc.runtime.spark.base.job import Run
 from vsc.runtime.spark.connectors.registry import Ends
-from vsc.runtime.spark.query import start
+from vsc.runtime.spark.query import opened, start
+from vsc.runtime.spark.query.opened import Opened
 from vsc.runtime.spark.query.preflight import PreparedRun, prepare
-from vsc.runtime.spark.query.start import Opened, start_query
+from vsc.runtime.spark.query.start import start_query
 
 TEXT = "stream s (value bigint, at timestamp) from rate (rows_per_second = 1) timestamp at; sink s to noop ();"
 
@@ -55,6 +56,6 @@ def test_systems_are_asked_once(spark: Any, tmp_path: Path, monkeypatch: pytest.
         start_query(Opened.of(ready, spark), spark)
     with pytest.raises(Claimed):
         start_query(Opened.of(known, spark), spark)
-    monkeypatch.setattr(start, "prepare", fail(Asked))
+    monkeypatch.setattr(opened, "prepare", fail(Asked))
     assert Opened.of(known, spark).ends is known.ends
     assert Opened.of(ready, spark).to_drain().reached

@@ -95,7 +95,9 @@ def half_run(spark: SparkSession, folder: Path, variables: dict[str, str]) -> No
     reports = run_once(old, spark, folder / "old", variables=variables, partitions=2)
     assert sum(size.waiting for size in reports[1].state.values()) > 0
     opened = Checkpoint.open(spark, str(folder / "old"), old, None)
-    opened.go_back(Ends(resolve_plan(old, variables)).begin(spark, opened.id), 1)
+    ends = Ends(resolve_plan(old, variables))
+    ends.begin(spark, opened.id)
+    opened.go_back(ends.writers, 1)
 
 
 def test_what_is_kept_goes_on_whatever_it_is_called(

@@ -15,13 +15,15 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from pyspark import TaskContext
+from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import NewSchemaError
 
-__all__ = ["PARTS", "PROPERTY", "Kind", "Known", "WriterSchema", "here"]
+__all__ = ["PARTS", "Kind", "Known", "WriterSchema", "here", "tell"]
 
-PROPERTY = "vsc.schemas"
-"""The local property that holds the schemas of the running epoch's sources, as JSON."""
+_PROPERTY = "vsc.schemas."
+"""What the name of the local property begins with that holds a source's schemas for the running epoch, as JSON; its
+rank follows."""
 PARTS: tuple[Literal["key"], Literal["value"]] = ("key", "value")
 Kind = Literal["avro", "json", "protobuf"]
 
@@ -74,21 +76,25 @@ class Known:
         )
 
 
+def tell(spark: SparkSession, rank: int, schemas: str) -> None:
+    """Tells the tasks of the epoch that this thread computes what is known of the source of `rank`."""
+    spark.sparkContext.setLocalProperty(f"{_PROPERTY}{rank}", schemas)
+
+
 def here(rank: int, part: str, ids: Iterable[str]) -> Known:
     """What the running task's epoch knows of the source of `rank`. NewSchemaError if one of the `ids` is not among it:
     the driver asks for it, and the epoch begins again."""
     context = TaskContext.get()
-    found = None if context is None else context.getLocalProperty(PROPERTY)
+    found = None if context is None else context.getLocalProperty(f"{_PROPERTY}{rank}")
     if found is None:
         raise RuntimeError("the task did not receive its epoch's schemas (is PYSPARK_PIN_THREAD switched off?)")
-    known = _loaded(found)[str(rank), part]
+    known = _loaded(found)[part]
     new = sorted(id for id in ids if not known.has(id))
     if new:
         raise NewSchemaError.of(rank, part, new)
     return known
 
 
-@lru_cache(maxsize=4)
-def _loaded(text: str) -> dict[tuple[str, str], Known]:
-    data = json.loads(text)
-    return {(rank, part): Known.load(known) for rank, parts in data.items() for part, known in parts.items()}
+@lru_cache(maxsize=8)
+def _loaded(text: str) -> dict[str, Known]:
+    return {part: Known.load(known) for part, known in json.loads(text).items()}

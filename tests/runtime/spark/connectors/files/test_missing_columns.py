@@ -20,7 +20,6 @@ from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark import start
 from vsc.runtime.spark.base.options import resolve_plan
 from vsc.runtime.spark.connectors.registry import Ends
-from vsc.runtime.spark.query.missing_columns import MissingColumns
 from vsc.runtime.spark.query.running_query import QueryFailedError
 from vsc.testing import TopologyTestDriver
 
@@ -129,7 +128,7 @@ def test_a_local_file_is_looked_at_without_a_job(spark: Any, tmp_path: Path) -> 
     for form in ("json", "csv", "parquet"):
         write(tmp_path / f"in/a.{form}", form, [{"id": "a", "amount": 7, "at": 1}])
         before = len(spark.sparkContext.statusTracker().getJobIdsForGroup(None))
-        MissingColumns(spark, Ends(resolve_plan(compiled(topology(form)), variables)), frozenset()).check()
+        Ends(resolve_plan(compiled(topology(form)), variables)).look_at_columns(spark)
         assert len(spark.sparkContext.statusTracker().getJobIdsForGroup(None)) == before
         (tmp_path / f"in/a.{form}").unlink()
 

@@ -7,17 +7,21 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
 
 from tests.runtime.spark.support import compiled
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.base.checksummed import LocalFiles
+from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
-from vsc.runtime.spark.connectors.kafka.topic_ids import Topics, known_after, lost, skipped
+from vsc.runtime.spark.connectors.kafka.topic_ids import lost, skipped
 from vsc.runtime.spark.connectors.registry import Ends
+from vsc.runtime.spark.connectors.spark_source import Input, Offsets
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.pace import Pace
+from vsc.runtime.spark.upgrade.successor import _renamed
 
 PLAN = """
 stream other (id int) from files (path = '/in', format = 'json') key id;
@@ -38,6 +42,16 @@ class Written(LocalFiles):
         (Path(self.root) / name).write_text(text, encoding="utf-8")
 
 
+class Read(Input):
+    """What the running epoch has read of the second source."""
+
+    def begins(self) -> Offsets:
+        return {("read", 0): 1, ("read", 1): 2}
+
+    def ends(self) -> Offsets:
+        return {("read", 0): 8, ("read", 1): 4}
+
+
 class Case:
     """A checkpoint that has read the topic of the second source up to `OFFSETS`, in epoch 1."""
 
@@ -48,16 +62,23 @@ class Case:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text("\n".join(OFFSETS))
         self.folder, self.fresh, self.files = folder, False, Written(str(folder))
-        ends = Ends(compiled(PLAN.format(more=more)))
-        self.topics = Topics(
-            ends.sources, ends.sinks, lambda o: self.now[o.text("topic")], lambda _: {0: (low, 9), 1: (0, 5)}
-        )
+        self.ends, self.low = Ends(compiled(PLAN.format(more=more))), low
+        self.ends.sources[1].running = Read()
 
     def pace(self, epoch: int) -> str | None:
         return self.paces.get(epoch)
 
+    identities = Checkpoint.identities
+
     def begin(self) -> None:
-        self.topics.begin(cast(Checkpoint, self))
+        with patch("vsc.runtime.spark.connectors.kafka.connector.TopicLook", lambda spark: self):
+            self.ends.identify(cast(Any, None), cast(Checkpoint, self))
+
+    def id(self, options: Options) -> str | None:
+        return self.now[options.text("topic")]
+
+    def ranges(self, options: Options) -> Mapping[int, tuple[int, int]]:
+        return {0: (self.low, 9), 1: (0, 5)}
 
     def place(self, name: str = "offsets/1") -> str:
         return (self.folder / name).read_text()
@@ -72,7 +93,7 @@ def refused(case: Case) -> tuple[str, str | None]:
 def test_the_same_topics_go_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     case = Case(tmp_path)
     case.begin()
-    assert case.topics.ids == {"2": "R", "to written": "W"}
+    assert case.ends.identities == {"2": "R", "to written": "W"}
     assert case.place() == "\n".join(OFFSETS)
     assert not caplog.records
 
@@ -82,21 +103,21 @@ def test_a_checkpoint_without_ids_takes_the_topics_that_are_there(tmp_path: Path
     case = Case(tmp_path, read="new")
     case.paces = kept
     case.begin()
-    assert case.topics.ids == {"2": "new", "to written": "W"}
+    assert case.ends.identities == {"2": "new", "to written": "W"}
 
 
 def test_a_new_checkpoint_knows_no_topic(tmp_path: Path) -> None:
     case = Case(tmp_path, read="new")
     case.fresh = True
     case.begin()
-    assert case.topics.ids["2"] == "new"
+    assert case.ends.identities["2"] == "new"
 
 
 def test_a_broker_without_ids_is_not_compared(tmp_path: Path) -> None:
     case = Case(tmp_path, read=None, written=None)
     case.begin()
-    assert case.topics.ids == {}
-    assert not case.topics.check(EpochReport(2), dict, dict)
+    assert case.ends.identities == {}
+    assert not case.ends.check_read(EpochReport(2))
 
 
 @pytest.mark.parametrize("epoch", [0, 1])
@@ -117,7 +138,7 @@ def test_a_source_may_go_on_at_the_beginning_of_the_new_topic(tmp_path: Path, ca
         case.begin()
     assert case.place().splitlines() == [*OFFSETS[:4], json.dumps({"read": {"0": 3, "1": 0}})]
     assert case.place("offsets/0") == "\n".join(OFFSETS)
-    assert case.topics.ids["2"] == "new"
+    assert case.ends.identities["2"] == "new"
     assert [record.getMessage() for record in caplog.records] == [
         "source 'a' (line 3): the topic 'read' was deleted and created again: what the old one held is lost, as far as "
         "it was not read; the new one is read from its beginning"
@@ -163,7 +184,7 @@ def test_a_topic_that_is_created_again_while_it_is_read_stops_the_run(tmp_path: 
     case.begin()
     case.now["read"] = "new"
     with pytest.raises(SourceError) as caught:
-        case.topics.check(EpochReport(2), begins, ends)
+        case.ends.check_read(EpochReport(2))
     assert caught.value.message == (
         "source 'a' (line 3): the topic 'read' was deleted and created again while the query read it"
     )
@@ -174,22 +195,14 @@ def test_or_what_is_not_read_of_the_new_one_is_counted_once(tmp_path: Path, capl
     case.begin()
     case.now["read"] = "new"
     with caplog.at_level(logging.WARNING, "vsc"):
-        assert case.topics.check(report, begins, ends)
-        assert not case.topics.check(EpochReport(3), begins, ends)
+        assert case.ends.check_read(report)
+        assert not case.ends.check_read(EpochReport(3))
     assert report.metrics.as_dict()["dropped_records"] == {"a": {"lost": 3}}
-    assert case.topics.ids["2"] == "new"
+    assert case.ends.identities["2"] == "new"
     assert [record.getMessage() for record in caplog.records] == [
         "source 'a' (line 3): the topic 'read' was deleted and created again while the query read it: epoch 2 goes on "
         "in the new one, behind its first 3 records, counted as lost"
     ]
-
-
-def begins() -> Mapping[str, Mapping[tuple[str, int], int]]:
-    return {"a": {("read", 0): 1, ("read", 1): 2}}
-
-
-def ends() -> Mapping[str, Mapping[tuple[str, int], int]]:
-    return {"a": {("read", 0): 8, ("read", 1): 4}}
 
 
 @pytest.mark.parametrize(("more", "counted"), [("", {}), (GOES_ON, {"a": {"lost": 2}})])
@@ -200,7 +213,7 @@ def test_only_a_source_that_may_go_on_counts_what_kafka_has_deleted(
     case, report = Case(tmp_path, more), EpochReport(2)
     case.begin()
     with caplog.at_level(logging.WARNING, "vsc"):
-        assert not case.topics.check(report, begins, ends)
+        assert not case.ends.check_read(report)
     assert report.metrics.as_dict()["dropped_records"] == counted
     assert len(caplog.records) == len(counted)
 
@@ -245,7 +258,7 @@ def test_how_many_of_a_new_topic_are_skipped(
 
 def test_ids_follow_sources_to_other_numbers() -> None:
     known = {"1": "A", "2": "B", "to t": "C"}
-    assert known_after(known, {"2": "3", "4": "1"}) == {"3": "B", "to t": "C"}
+    assert _renamed(known, {"2": "3", "4": "1"}) == {"3": "B", "to t": "C"}
 
 
 def test_ids_are_part_of_an_epoch_s_pace() -> None:

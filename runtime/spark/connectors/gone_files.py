@@ -24,12 +24,10 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.base.paths import logged_url
-from vsc.runtime.spark.connectors.file_input import FILE_SOURCE
 from vsc.runtime.spark.connectors.files.small_files import MERGED
-from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.connectors.spark_source import private_field, running_query, unknown_spark
 
-__all__ = ["IGNORED", "GoneFiles"]
+__all__ = ["IGNORED", "EpochFiles"]
 
 IGNORED = "ignoreMissingFiles"
 """The option of a source that may go on without such files."""
@@ -49,52 +47,49 @@ class _Found(NamedTuple):
     merged: str | None
 
 
-class GoneFiles:
-    """Looks at the sources of files of a run, on the thread that runs the query (in foreachBatch)."""
+class EpochFiles:
+    """The files of the running epoch, on the thread that runs the query (in foreachBatch)."""
 
-    def __init__(self, spark: SparkSession, ends: Ends) -> None:
+    def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._sources = [one for one in ends.sources if one.source_class == FILE_SOURCE]
-
-    def check(self) -> None:
-        """Raises SourceError if a file of the running epoch is gone, or a merged one; warns of one that has changed,
-        and if its source may go on without those that are gone."""
-        if not self._sources:
-            return
         try:
-            running = running_query(self._spark)
-            leaves, sources = running.lastExecution().logical().collectLeaves(), running.sources()
-            found = [
-                (one.options, self._found(running, sources.apply(one.number), leaves.apply(one.number)))
-                for one in self._sources
-            ]
+            self._running = running_query(spark)
+            self._leaves = self._running.lastExecution().logical().collectLeaves()
         except (Py4JError, TypeError, AttributeError) as error:
             raise unknown_spark() from error
-        for options, files in found:
-            if files.merged is not None:
-                raise _read_twice(options, files.merged)
-            if files.gone:
-                _tell(options, files.gone)
-            if files.changed:
-                what = f"{counted(len(files.changed), 'file')} changed after Spark had listed what this epoch reads"
-                _log.warning(f"{options.place}: {what}, and what is there now counts: {_shown(files.changed)}")
 
-    def _found(self, running: Any, source: Any, leaf: Any) -> _Found:
+    def check(self, number: int, options: Options) -> None:
+        """Raises SourceError if a file of a source, which has that number in Spark's logs, is gone, or a merged one;
+        warns of one that has changed, and if the source may go on without those that are gone."""
+        try:
+            source, leaf = self._running.sources().apply(number), self._leaves.apply(number)
+            files = self._found(source, leaf)
+        except (Py4JError, TypeError, AttributeError) as error:
+            raise unknown_spark() from error
+        if files.merged is not None:
+            raise _read_twice(options, files.merged)
+        if files.gone:
+            _tell(options, files.gone)
+        if files.changed:
+            what = f"{counted(len(files.changed), 'file')} changed after Spark had listed what this epoch reads"
+            _log.warning(f"{options.place}: {what}, and what is there now counts: {_shown(files.changed)}")
+
+    def _found(self, source: Any, leaf: Any) -> _Found:
         """What is wrong with the files of an epoch, of which Spark made `leaf`."""
         if leaf.getClass().getSimpleName() != "LogicalRelation":
             return _Found([], [], None)  # the source brings nothing
         index = leaf.relation().location()
         merged = MERGED.search(str(index.rootPaths().mkString("\n")))
-        listed, there = dict(self._listed(running, source)), self._there(index)
+        listed, there = dict(self._listed(source)), self._there(index)
         gone = sorted(listed.keys() - there.keys())
         changed = sorted(path for path, time in listed.items() if there.get(path) not in (time, None))
         return _Found(gone, changed, None if merged is None else merged.group().lstrip("/"))
 
-    def _listed(self, running: Any, source: Any) -> Iterator[tuple[str, str]]:
+    def _listed(self, source: Any) -> Iterator[tuple[str, str]]:
         """The files that Spark has listed for the epoch, and when each had been changed then."""
-        before = running.committedOffsets().get(source)
+        before = self._running.committedOffsets().get(source)
         start = _log_offset(before.get()) + 1 if before.isDefined() else 0
-        end = _log_offset(running.availableOffsets().get(source).get())
+        end = _log_offset(self._running.availableOffsets().get(source).get())
         for pair in private_field(source, "metadataLog").get(self._some(start), self._some(end)):
             for line in self._texts(pair._2()):
                 yield _entry(line)
