@@ -102,11 +102,12 @@ def resolve_plan(plan: Plan, variables: Mapping[str, str]) -> Plan:
     return replace(plan, nodes=nodes, sinks=sinks)
 
 
-def resolved_where(asked: Callable[[str], bool], options: Options, variables: Mapping[str, str]) -> Options:
-    """The options with the variables of those that are `asked` for; the others are left as they are.
+def resolved_where(asked: Callable[[str], bool], node: Node, variables: Mapping[str, str]) -> Options:
+    """The options of a source, with the variables of those that are `asked` for; the others are left as they are.
 
     Raises what `resolve_plan` does.
     """
+    options = Options.of_source(node)
     return replace(options, connector=_connector(options, variables, asked))
 
 

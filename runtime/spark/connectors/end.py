@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pyspark.sql import SparkSession
 
+from vsc.plan.nodes import Node
+from vsc.runtime.errors import VscRuntimeError
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.base.servers import Servers
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
@@ -12,14 +16,19 @@ __all__ = ["End"]
 
 
 class End:
-    """A statement with its options, of whose variables a run has resolved all. `place` is its name in messages."""
+    """A statement with its options, of whose variables a run has resolved all. `place` is its name in messages, `node`
+    the one that reads or is written."""
 
+    is_identified: ClassVar[bool] = False
+    """Whether its system tells what is read or written from another one of the same name."""
     identity: str | None = None
-    """What its system calls by it what is read or written, once `identify` has asked: another one has another identity,
-    also under the same name. None: it has none."""
+    """By what it tells, once `identify` has asked; None if it does not."""
 
-    def __init__(self, options: Options) -> None:
-        self.options, self.place = options, options.place
+    refusal: ClassVar[type[VscRuntimeError]]
+    """What it is refused with."""
+
+    def __init__(self, options: Options, node: Node) -> None:
+        self.options, self.place, self.node = options, options.place, node
 
     @property
     def name(self) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from pyspark.sql import SparkSession
@@ -12,7 +11,6 @@ from pyspark.sql import SparkSession
 from vsc.plan.nodes import Node, Plan, Sink
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.operators.steps import stages_in_step
-from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
@@ -26,7 +24,6 @@ from vsc.runtime.spark.connectors.iceberg.connector import IcebergSource, Iceber
 from vsc.runtime.spark.connectors.kafka.connector import KafkaSource, KafkaTarget
 from vsc.runtime.spark.connectors.kafka.failures import kafka_failure
 from vsc.runtime.spark.connectors.lake.table import lake_failure
-from vsc.runtime.spark.connectors.position import SourceNotes
 from vsc.runtime.spark.connectors.postgres.connector import PostgresSource, PostgresTarget
 from vsc.runtime.spark.connectors.refusals import keeps_refused
 from vsc.runtime.spark.connectors.sink import EpochSink, OpenSink
@@ -87,6 +84,11 @@ class Ends:
         """The sources, then the sinks."""
         return chain(self.sources, self.sinks)
 
+    @property
+    def places(self) -> dict[str, str]:
+        """What each source is called in messages, by its name."""
+        return {source.node.name: source.place for source in self.sources}
+
     def check(self, default_local: bool) -> None:
         """Refuses what can be refused without Spark: options, local paths that do not exist. `default_local`: paths
         without a scheme are on this machine."""
@@ -103,11 +105,6 @@ class Ends:
         for sink in self.sinks:
             sink.reach(fresh, default_local)
 
-    def look(self, spark: SparkSession) -> None:
-        """Refuses what is seen of the sources by asking for them."""
-        for source in self.sources:
-            source.look(spark)
-
     def look_at_columns(self, spark: SparkSession) -> None:
         """Looks for the declared columns of each source once: when the run starts or, if there is nothing to look at
         then, in the first epoch in which there is. Not if the checkpoint has read rows of it: they may change from then
@@ -119,17 +116,6 @@ class Ends:
         """Gives each source its own folder in that one of the checkpoint."""
         for source in self.sources:
             source.kept = f"{folder}/{source.node.source.rank}"
-
-    def catch_up(self, spark: SparkSession, checkpoint: Files, offset: Callable[[int], str]) -> None:
-        """Prepares the sources of a checkpoint that goes on. `offset` gives how far the one of a number has been
-        read."""
-        for source in self.sources:
-            source.catch_up(spark, SourceNotes(checkpoint, source.number), partial(offset, source.number))
-
-    def take(self, spark: SparkSession, begun: bool) -> None:
-        """Takes what is read of sources only once; for `begun` see `OpenSource.take`."""
-        for source in self.sources:
-            source.take(spark, begun)
 
     def begin(self, spark: SparkSession, checkpoint: str, ancestors: tuple[str, ...] = ()) -> None:
         """Makes the `writers`; `checkpoint` is the checkpoint's id, `ancestors` are those that it goes on from."""
@@ -156,9 +142,11 @@ class Ends:
 
     def identify(self, spark: SparkSession, checkpoint: Checkpoint) -> None:
         """Compares what is read and written with what the checkpoint knows of it: see `End.identify`."""
-        known = {} if checkpoint.fresh else checkpoint.identities(SparkLogs(checkpoint.files).newest)
-        for end in self.all:
-            end.identify(spark, checkpoint, known.get(end.name))
+        identified = [end for end in self.all if end.is_identified]
+        if identified:
+            known = {} if checkpoint.fresh else checkpoint.identities(SparkLogs(checkpoint.files).newest)
+            for end in identified:
+                end.identify(spark, checkpoint, known.get(end.name))
         for writer in self.writers:
             writer.settle(checkpoint.files)
 
@@ -192,20 +180,6 @@ class Ends:
                 files.check(source.number, source.options)
         self.look_at_columns(spark)
 
-    @property
-    def learns(self) -> bool:
-        """Whether a source does: see `OpenSource.learns`."""
-        return any(source.learns for source in self.sources)
-
-    def tell(self, spark: SparkSession) -> None:
-        """Tells the tasks of the epoch that this thread computes what they need to read the sources."""
-        for source in self.sources:
-            source.tell(spark)
-
-    def learn(self, error: VscRuntimeError, epoch: int) -> bool:
-        """Whether an epoch that has failed is computed again, as a source has learned what it lacked."""
-        return any(source.learn(error, epoch) for source in self.sources)
-
     def check_read(self, report: EpochReport) -> bool:
         """Refuses an epoch that has read other rows than its sources had for it: see `OpenSource.check_read`. Whether
         `identities` are others now."""
@@ -213,11 +187,6 @@ class Ends:
         for source in self.sources:
             source.check_read(report)
         return self.identities != before
-
-    def done(self) -> None:
-        """Tells the sources of an epoch that has been written."""
-        for source in self.sources:
-            source.done()
 
     def empty(self, spark: SparkSession, read: Mapping[str, int]) -> Iterator[str]:
         """A line for each source that had nothing to bring; only those of which no rows were `read` are asked."""

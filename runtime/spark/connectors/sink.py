@@ -144,12 +144,13 @@ class OpenSink(End):
     What a connector does not override, its sinks cannot do; this one can only be refused.
     """
 
+    refusal = SinkError
     digests: ClassVar[bool] = False
     """Whether it compares digests of the rows of an epoch that comes again."""
 
     def __init__(self, plan: Plan, sink: Sink) -> None:
-        super().__init__(Options.of_sink(sink))
-        self.sink, self.node = sink, plan.node(sink.node)
+        super().__init__(Options.of_sink(sink), plan.node(sink.node))
+        self.sink = sink
 
     @property
     def name(self) -> str:

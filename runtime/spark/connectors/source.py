@@ -32,6 +32,7 @@ class OpenSource(End):
     What a connector does not override, its sources cannot do; this one can only be refused.
     """
 
+    refusal = SourceError
     spark_class: ClassVar[str | None] = None
     """The name of Spark's class for a source that is read as it grows; None if it does not matter."""
     goes_on: ClassVar[bool] = False
@@ -46,8 +47,8 @@ class OpenSource(End):
     """Whether a query looks at what it reads in each epoch, also if no source waits for another one."""
 
     def __init__(self, plan: Plan, node: Node) -> None:
-        super().__init__(Options.of_source(node))
-        self.node, self._plan = node, plan
+        super().__init__(Options.of_source(node), node)
+        self._plan = plan
         self.number = plan.sources.index(node) + 1
         """Its number in Spark's logs: the first source there is the control source."""
         self.kept = ""

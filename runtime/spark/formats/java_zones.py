@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from vsc.plan.nodes import Node, Plan
-from vsc.runtime.errors import SinkError, SourceError
+from vsc.plan.nodes import Node
+from vsc.runtime.errors import VscRuntimeError
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.formats.zones import OPTION
 
@@ -24,22 +24,21 @@ def timestamp_in_zone(cell: Column, zone: str, options: Mapping[str, str]) -> Co
     return F.from_json(document, "t timestamp", {**options, OPTION: zone})["t"]
 
 
-def check_java_zone(spark: SparkSession, resolved: Plan) -> None:
-    """Raises SourceError or SinkError if times would be read from ORC, or written to it, in a zone that is not UTC.
+def check_java_zone(spark: SparkSession, ends: Iterable[tuple[Options, Node, type[VscRuntimeError]]]) -> None:
+    """Refuses sources and sinks, each with its node and its error, if times would be read from ORC, or written to it,
+    in a zone that is not UTC.
 
     ORC keeps what a clock shows, and Spark takes that for the clock of each Java that reads or writes.
     """
-    reads = [(SourceError, Options.of_source(n)) for n in resolved.sources if _keeps_times(n)]
-    writes = [(SinkError, Options.of_sink(s)) for s in resolved.sinks if _keeps_times(resolved.node(s.node))]
-    in_orc = [(kind, options) for kind, options in (*reads, *writes) if options.get("format") == "orc"]
+    in_orc = [(error, of) for of, node, error in ends if of.get("format") == "orc" and _keeps_times(node)]
     if not in_orc:
         return
     tasks = spark.range(0, 64, 1, spark.sparkContext.defaultParallelism)
     zones = tasks.select(F.call_function("reflect", F.lit("java.time.ZoneId"), F.lit("systemDefault"))).distinct()
     others = sorted(zone for (zone,) in zones.collect() if zone not in _UTC)
     if others:
-        kind, options = in_orc[0]
-        raise kind(
+        error, options = in_orc[0]
+        raise error(
             f"{options.place}: Spark's Java runs in the time zone {others[0]} and reads times in ORC as local times",
             "start Spark with TZ=UTC in its environment and spark.executorEnv.TZ=UTC, or use parquet",
         )

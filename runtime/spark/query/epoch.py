@@ -86,24 +86,27 @@ class EpochWriter:
         self.checkpoint.keep(report)
         self.bad_rows.tell(report)
         self.pacer.done(report)
-        self.ends.done()
+        for source in self.ends.sources:
+            source.done()
         for hook in self.hooks:
             hook(report)
 
     def _complete(self, batch: DataFrame, epoch: int) -> EpochReport:
         """Computes the output and writes it, again if a source has met what the tasks were not told of."""
         while True:
-            self.ends.tell(self.spark)
+            for source in self.ends.sources:
+                source.tell(self.spark)
             try:
                 return self._computed(batch, epoch)
             except Exception as error:
                 known = translated(error)
-                if known is None or not self.ends.learn(known, epoch):
+                if known is None or not any(source.learn(known, epoch) for source in self.ends.sources):
                     raise
 
     def _computed(self, batch: DataFrame, epoch: int) -> EpochReport:
         writers = self.ends.writers
-        if len(writers) == 1 and writers[0].computes and not self.ends.learns and writers[0].is_new(epoch):
+        whole = any(source.learns for source in self.ends.sources)
+        if len(writers) == 1 and writers[0].computes and not whole and writers[0].is_new(epoch):
             return self._passed_on(batch, epoch, writers[0])
         return self._kept(batch, epoch)
 

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -20,7 +21,9 @@ from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.relocation import follow_logs, follow_schemas
 from vsc.runtime.spark.checkpoint.replacing import MAKING
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
+from vsc.runtime.spark.connectors.position import SourceNotes
 from vsc.runtime.spark.connectors.registry import Ends
+from vsc.runtime.spark.connectors.source import OpenSource
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.query.preflight import PreparedRun, prepare
 from vsc.runtime.spark.report.progress import Tracker
@@ -121,7 +124,13 @@ class Opened:
         wrote = {name: report.epoch for report in opened.reports() for name, rows in report.written.items() if rows}
         self.ends.take_up(wrote, back_to is None)
         if logs.done >= 0:
-            self.ends.catch_up(spark, opened.files, lambda number: logs.offsets(logs.done)[number])
+            for source in self.ends.sources:
+                source.catch_up(spark, SourceNotes(opened.files, source.number), partial(_offset, logs, source))
+
+
+def _offset(logs: SparkLogs, source: OpenSource) -> str:
+    """How far a source has been read, as Spark has written it."""
+    return logs.offsets(logs.done)[source.number]
 
 
 def _going_on(plan: Plan, clock: Clock) -> Plan:

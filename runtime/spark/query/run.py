@@ -76,7 +76,7 @@ def _run(
     show.finished(tracker.finished())
     if interrupts.requested:
         raise Interrupted
-    check_usable(job.plan, tracker.read, tracker.metrics)
+    check_usable(opened.ends.places, tracker.read, tracker.metrics)
 
 
 def _once(opened: Opened, spark: SparkSession, watch: _Watch, interrupts: Interrupts, hooks: Sequence[Hook]) -> None:

@@ -144,12 +144,13 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
 def _started(what: Opened, spark: SparkSession, on_epoch: Sequence[Hook]) -> Started:
     job, opened, ends = what.job, what.checkpoint, what.ends
     what.look_at_columns(spark)
-    check_java_zone(spark, ends.plan)
+    check_java_zone(spark, [(end.options, end.node, end.refusal) for end in ends.all])
     ends.begin(spark, opened.id, opened.ancestors)
     if not what.reached:
         ends.reach(opened.fresh, default_is_local(spark))
     if opened.fresh:  # a topology that is refused may be fixed and run again: nothing is made before
-        ends.look(spark)
+        for source in ends.sources:
+            source.look(spark)
         ends.prepare()
     held = claim(spark, opened.files)
     try:
@@ -165,7 +166,7 @@ def _started(what: Opened, spark: SparkSession, on_epoch: Sequence[Hook]) -> Sta
         else:
             what.take_up(spark)
         ends.identify(spark, opened)
-        pacer, bad_rows = _pacer(spark, what, held), BadRows(job.plan, job.max_bad)
+        pacer, bad_rows = _pacer(spark, what, held), BadRows(ends.places, job.max_bad)
         hooks = forerunner.written, what.warnings.tell, *on_epoch
         writer = EpochWriter(spark, opened, ends, held, pacer, bad_rows, executors, hooks)
         query = _query(spark, what, writer)
@@ -185,7 +186,8 @@ def _query(spark: SparkSession, what: Opened, writer: EpochWriter) -> StreamingQ
     settings |= checkpoint_settings(spark, opened.files)
     with configured(spark, settings), drivers_python(spark):
         with translating():
-            what.ends.take(spark, opened.begun)
+            for source in what.ends.sources:
+                source.take(spark, opened.begun)
         frame = pipeline(spark, job.plan, what.ends, opened.control, opened.partitions, job.options, folders)
         if job.observe:
             frame = observed(frame)

@@ -12,11 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from vsc.plan.nodes import Plan
 from vsc.plan.words import counted
 from vsc.runtime.errors import BadRowError, ConfigurationError, UnusableInputError
 from vsc.runtime.metrics import Dropped, Group, Metrics
-from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.exchange.counters import EpochReport
 
 __all__ = ["BadRows", "MaxBad", "check_usable"]
@@ -55,10 +53,11 @@ class MaxBad:
 
 
 class BadRows:
-    """The bad rows of one run of `plan`, of which a batch may have `most`; None: any number."""
+    """The bad rows of one run, whose sources have these `places` in messages; an epoch may have `most` of them; None:
+    any number."""
 
-    def __init__(self, plan: Plan, most: str | None) -> None:
-        self._places = {node.name: Options.of_source(node).place for node in plan.sources}
+    def __init__(self, places: Mapping[str, str], most: str | None) -> None:
+        self._places = places
         self._most = None if most is None else MaxBad.of(most)
         self._told: set[str] = set()
 
@@ -87,16 +86,15 @@ class BadRows:
                 _log.warning(f"{self._places[name]}: {row}. Such rows are dropped, and counted as unreadable")
 
 
-def check_usable(plan: Plan, read: Mapping[str, int], metrics: Metrics) -> None:
+def check_usable(places: Mapping[str, str], read: Mapping[str, int], metrics: Metrics) -> None:
     """Raises UnusableInputError for the first source of which rows were read, and all of them dropped."""
-    for node in plan.sources:
-        reasons = {r: n for r, n in _dropped(metrics, node.name).items() if r not in _NOT_OF_THE_ROW}
-        rows = read.get(node.name, 0)
+    for name, place in places.items():
+        reasons = {r: n for r, n in _dropped(metrics, name).items() if r not in _NOT_OF_THE_ROW}
+        rows = read.get(name, 0)
         if rows and sum(reasons.values()) >= rows:
             all_of = "the only row" if rows == 1 else f"all {counted(rows, 'row')}"
             raise UnusableInputError(
-                f"{Options.of_source(node).place}: {all_of} that this run read from it had to be dropped "
-                f"({_why(reasons)})",
+                f"{place}: {all_of} that this run read from it had to be dropped ({_why(reasons)})",
                 "compare its columns, key, timestamp, format and options with its files; then run with a new "
                 "checkpoint, as this one has read them. --on-bad-row fail names the first bad row",
             )

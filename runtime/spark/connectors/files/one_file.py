@@ -51,7 +51,7 @@ def read(node: Node, variables: Mapping[str, str], path: str, time: int | None) 
 
     Raises SourceError, ConfigurationError or OSError.
     """
-    options = resolved_where(lambda name: name != "path" and not of_files(name), Options.of_source(node), variables)
+    options = resolved_where(lambda name: name != "path" and not of_files(name), node, variables)
     check_zone(options)
     refuse(options, "source", SourceError)
     _check_time(node, options, time)

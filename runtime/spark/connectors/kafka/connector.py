@@ -71,6 +71,7 @@ class KafkaSource(OpenSource):
     spark_class = "KafkaMicroBatchStream"
     needs_input = True
     goes_on = True
+    is_identified = True
     _topic: ReadTopic
     _group: ConsumerGroup | None = None
     _schemas: SourceSchemas | None = None
@@ -178,6 +179,8 @@ class KafkaSource(OpenSource):
 
 class KafkaTarget(OpenSink):
     """A topic of Kafka that is written."""
+
+    is_identified = True
 
     @property
     def name(self) -> str:

@@ -24,7 +24,7 @@ from vsc.runtime.expressions.json_data import json_values
 from vsc.runtime.expressions.json_text import compact
 from vsc.runtime.operators.source.rows import SourceRows
 from vsc.runtime.records import Origin
-from vsc.runtime.spark.base.options import Options, resolved_where
+from vsc.runtime.spark.base.options import resolved_where
 from vsc.runtime.spark.connectors.kafka.layout import layout
 from vsc.runtime.spark.connectors.kafka.texts import texts_reader
 from vsc.runtime.spark.formats.source_columns import BAD, DELETED, KEY, OFFSET, TIME, VALUE
@@ -57,7 +57,7 @@ def read(node: Node, variables: Mapping[str, str], path: str, time: int | None) 
 
     Raises SourceError, ConfigurationError or OSError.
     """
-    options = resolved_where(_READ.__contains__, Options.of_source(node), variables)
+    options = resolved_where(_READ.__contains__, node, variables)
     columns, key = node.source.columns, frozenset(column.name for column in node.schema.key)
     if "avro" in (options.get("format"), options.get("key_format")):
         raise SourceError(f"{options.place}: records in Avro are not text, as a file of `kcat -J` has them", _INSTEAD)

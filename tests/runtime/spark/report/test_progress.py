@@ -286,16 +286,17 @@ def test_big_numbers_are_short() -> None:
 
 
 def test_rows_that_could_all_not_be_used_are_an_error() -> None:
+    places = {"priced": "source 'priced' (line 1)"}
     metrics = Metrics()
     metrics.count("priced", Group.DROPPED_RECORDS, Dropped.UNREADABLE, 3)
     metrics.count("priced", Group.DROPPED_RECORDS, Dropped.NULL_KEY, 7)
-    check_usable(PLAN, {"priced": 11}, metrics)
-    check_usable(PLAN, {}, Metrics())
+    check_usable(places, {"priced": 11}, metrics)
+    check_usable(places, {}, Metrics())
     with pytest.raises(UnusableInputError, match=r"source 'priced' \(line 1\): all 10 rows .* \(7 null_key, 3 unread"):
-        check_usable(PLAN, {"priced": 10}, metrics)
+        check_usable(places, {"priced": 10}, metrics)
     late = Metrics()  # good rows, which came late
     late.count("priced", Group.DROPPED_RECORDS, Dropped.EXPIRED, 1)
-    check_usable(PLAN, {"priced": 1}, late)
+    check_usable(places, {"priced": 1}, late)
 
 
 def test_reports_come_back_from_their_json_with_the_stores() -> None:
