@@ -82,7 +82,7 @@ class Missed(StrEnum):
     NOT_CORRECTED = "not_corrected"
     """It came when the clock was further past its time than a `correct` keeps records: its result is final."""
     AFTER_QUIET = "after_quiet"
-    """As that of `Dropped`."""
+    """As `Dropped.AFTER_QUIET`."""
     LATE = "late"
     """It came too late to a join of two streams to wait for a partner, and none was there."""
 

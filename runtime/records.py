@@ -73,7 +73,7 @@ BATCH_FORMAT = "2"
 """Format version of `Batch.to_ipc`, in the metadata of its schema."""
 
 RELEASED_FORMAT = "3"
-"""That of a batch whose order has moments."""
+"""The format version of a batch whose order has moments."""
 
 _FIXED = 5
 """System columns beside the path: time, origin, offset, timestamp, present."""
@@ -190,7 +190,7 @@ class Order:
         return np.hstack([self.path, np.zeros((len(self), missing), dtype=np.int64)])
 
     def deepened(self, depth: int) -> Order:
-        """The same order with a path of at least `depth` columns."""
+        """The order with a path of at least `depth` columns."""
         return self if self.depth >= depth else replace(self, path=self.padded(depth))
 
     def extended(self, counters: Int64s, moved: bool = False) -> Order:

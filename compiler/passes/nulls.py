@@ -19,7 +19,7 @@ __all__ = ["check_nulls"]
 Nulls = Mapping[str, syntax.Join]
 """The columns of a node that are null where a join found nothing, each with that join."""
 Seen = Callable[[str], syntax.Join | None]
-"""The same of an input, as an expression sees it."""
+"""The join that makes a column of an input null, by the name that an expression has for it."""
 
 
 def check_nulls(topology: Topology, order: tuple[str, ...], shapes: Shapes) -> tuple[Finding, ...]:

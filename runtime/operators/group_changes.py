@@ -54,7 +54,7 @@ class _GroupChanges(Step):
         return self._sent(flow, taken_back, added, rows[order], (old, new), place)
 
     def _in_windows(self, windows: RowWindows, flow: Flow, taken_back: NewKeys, added: NewKeys, same: Mask) -> Flow:
-        """The same for each window of the rows: the old group's first, in the order of the windows."""
+        """The changes for each window of the rows: the old group's first, in the order of the windows."""
         row, number, old, new = windows.of(flow, taken_back.there, added.there)
         both = old & new & same[row]
         leaving, joining = np.flatnonzero(old & ~both), np.flatnonzero(new)

@@ -33,7 +33,7 @@ Input = tuple[str, Batch]
 """Records of a node that enter a stage."""
 
 NO_COLUMNS = Schema((), ())
-"""That of steps."""
+"""The schema of steps."""
 
 _BATCH_BYTES = 1 << 20
 """The approximate size of a waiting batch: releasing a part of it may read and rewrite this much."""

@@ -69,7 +69,7 @@ class StepsTo:
 
     @property
     def stages(self) -> tuple[int, ...]:
-        """All of these stages."""
+        """All stages that take the steps."""
         return self.everywhere or (self.teller,)
 
 

@@ -36,7 +36,7 @@ _PACKAGES = (
 """By name for pip: what is imported, the lowest release, and the first that is too new, if there is one."""
 NOT_INSTALLED = "not installed"
 LEAST_FREE_BYTES = 1 << 30
-"""Of a disk on which Spark works."""
+"""What a disk on which Spark works should have."""
 
 
 def machine_checks() -> Iterator[Check]:

@@ -319,7 +319,7 @@ _WIDTHS: Mapping[str, Set[int]] = {
     "Z": {1, 2, 3},
 }
 _WRITTEN: Mapping[str, Set[int]] = {**_WIDTHS, "D": {1, 2, 3}, "E": {1, 2, 3, 4}, "Q": {1, 2, 3, 4}}
-"""Those of patterns that write."""
+"""The widths of letters in patterns that write."""
 _OFFSETS = frozenset("XxZ")
 _PIECE = r"'((?:[^']|'')*+)'|([A-Za-z])\2*|([^\[\]{}#'])"
 """A piece of a date pattern: a quoted text, a run of a letter, or another character."""

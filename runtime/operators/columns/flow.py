@@ -89,7 +89,7 @@ class Flow:
         )  # fmt: skip
 
     def with_rows(self, present: Mask, values: Sequence[pa.Array], old: Old | None = None) -> Flow:
-        """The same records with other rows."""
+        """The records with other rows."""
         return replace(self, present=present, values=tuple(values), old=old)
 
     @staticmethod

@@ -74,8 +74,8 @@ def records_of(
     change: tuple[Mask, Mask],
     together: Mask | None,
 ) -> Records:
-    """Those that `came`, with the keys of their results and what they `change` (old, new), and the kept ones in
-    `ranges`. `together`: which of those that came are of one row with others; None: none of all."""
+    """The records that `came`, with the keys of their results and what they `change` (old, new), and the kept
+    records in `ranges`. `together`: which of those that came are of one row with others; None: none of all."""
     space = came.space
     found = _found(state, space, ranges)
     place, time, rows = unpacked([value for _, value in found])

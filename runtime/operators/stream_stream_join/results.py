@@ -40,7 +40,7 @@ class Made:
 
     @staticmethod
     def merged(parts: Sequence[Made]) -> Made:
-        """All of them, in the order of their moments."""
+        """All results, in the order of their moments."""
         at = Moments.concat([part.at for part in parts])
         every = Made(
             at,

@@ -97,7 +97,7 @@ class Changes:
 
 
 def changes(state: Joined, found: Sequence[Alone], layout: Layout) -> Changes:
-    """What becomes of them, by what was `found` of the sides."""
+    """What becomes of waiting records, by what was `found` of the sides."""
     puts: list[tuple[RecordKey, bytes]] = []
     gone: dict[RecordKey, int] = {}
     added = 0

@@ -143,7 +143,7 @@ class Forerunner:
 
     @property
     def may_go_on(self) -> Origin | None:
-        """It, if it was not told yet that this query has written."""
+        """The checkpoint before this one, if it was not told yet that this query has written."""
         if self._origin is not None:
             with contextlib.suppress(Py4JError, OSError):  # it may be gone
                 return None if Files(self._spark, self._origin.path).exists(SUCCESSOR) else self._origin

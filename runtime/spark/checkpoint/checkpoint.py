@@ -208,8 +208,8 @@ class Checkpoint:
         return str(read_checksummed(self.files, name).get("pace")) if self.files.exists(name) else None
 
     def identities(self, newest: int) -> dict[str, str]:
-        """Those of what was read and written, by the names of sources and sinks (`connectors.end`), after the `newest`
-        epoch that was begun: of that one they may not be kept yet."""
+        """The identities of what was read and written, by the names of sources and sinks (`connectors.end`), after the
+        `newest` epoch that was begun: its own may not be kept yet."""
         paces = [text for epoch in (newest - 1, newest) if (text := self.pace(epoch)) is not None]
         return {name: id for text in paces for name, id in Pace.load(text).topics.items()}
 

@@ -58,7 +58,7 @@ _LOCK = "vsc/claim.lock"
 _CLAIMS = "vsc/claims"
 _POLL_SECONDS = 0.1
 _WHOLE = (1 << 63) - 1
-"""Of a file: all that it may ever hold."""
+"""The bytes that a file may ever hold."""
 _MOST = 10_000
 """The most characters of a claim that are read."""
 

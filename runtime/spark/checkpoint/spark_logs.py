@@ -54,7 +54,7 @@ class SparkLogs:
         self._files = files
         self._sums = LogSums(files)
         self._kept_sums: dict[str, int] | None = None
-        """Those that are kept, once they have been read."""
+        """The kept checksums, once they have been read."""
 
     def check(self, operators: int = 0) -> None:
         """CheckpointError that names a damaged or missing file, and the way back if there is one. `operators`: how many

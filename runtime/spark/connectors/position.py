@@ -40,7 +40,7 @@ class SourceNotes:
         self.write("0", "\n".join(["v1", *lines]))
 
     def write(self, name: str, text: str) -> None:
-        """One of them."""
+        """One note, by its name."""
         self.files.write(f"sources/{self.number}/{name}", text)
 
 

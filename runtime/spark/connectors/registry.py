@@ -152,7 +152,7 @@ class Ends:
 
     @property
     def identities(self) -> dict[str, str]:
-        """Those that are known, by the names of sources and sinks."""
+        """The identities that are known, by the names of sources and sinks."""
         return {end.name: end.identity for end in self.all if end.identity is not None}
 
     def inputs(self, spark: SparkSession, stops: bool) -> Mapping[str, Input | None]:

@@ -60,7 +60,7 @@ class OpenSource(End):
 
     @property
     def name(self) -> str:
-        """That of its number."""
+        """Its number, as text."""
         return str(self.number)
 
     @cached_property

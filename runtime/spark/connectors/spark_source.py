@@ -85,7 +85,7 @@ def running_query(spark: SparkSession) -> Any:
 
 
 def running_sources(spark: SparkSession, lists: bool) -> list[SparkSource]:
-    """Those of the query that this thread runs, without the first, which is the control source. `lists`: see
+    """Spark's sources of the query that this thread runs, without the first, the control source. `lists`: see
     `SparkSource`."""
     try:
         running = running_query(spark)

@@ -25,7 +25,7 @@ from vsc.runtime.spark.state.local_folder import LocalFolders
 __all__ = ["PARTITIONS", "spark_plans"]
 
 PARTITIONS = 4
-"""That of a query without `--partitions`."""
+"""The partitions of a query without `--partitions`."""
 
 
 def spark_plans(plan: Plan, spark: SparkSession, variables: Mapping[str, str]) -> str:

@@ -60,7 +60,7 @@ class Both(Display):
             one.finished(event)
 
     def close(self) -> None:
-        """Both."""
+        """Closes both."""
         for one in self._displays:
             one.close()
 

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 _PATH = "/api/v1/lineage"
 """Where servers take events."""
 _PERIOD_S = 60.0
-"""Of the events while a run goes on, so often there is one at most."""
+"""The least time between two events of a run that goes on."""
 _TIMEOUT_S = 5.0
 """For one event, and for what is left at the end."""
 _EVENT_BYTES = 1 << 20

@@ -63,7 +63,7 @@ class Executors:
         self._packages = asked_of(packages)
         self._modules = tuple(dict.fromkeys(function.module for function in functions))
         self._known: frozenset[str] = frozenset()
-        """Those that have been asked."""
+        """The executors that have been asked."""
         self._warned: set[str] = set()
         self._here = is_here(spark.sparkContext.master)
 

@@ -42,7 +42,7 @@ class Position:
 
     @property
     def node(self) -> Node:
-        """That of the source."""
+        """The node of the source."""
         return self.source.node
 
     @property

@@ -95,7 +95,7 @@ class Group(GroupEntries):
 
 
 class Ranked(Group):
-    """One whose `places` are those of values, with the `numbers` of these."""
+    """A group whose `places` are places of values, with their `numbers`."""
 
     __slots__ = ("numbers",)
 

@@ -26,7 +26,7 @@ T = TypeVar("T")
 SECONDS = 60
 _AGAIN_SECONDS = 0.2
 _NO_ID = "A" * 22
-"""Of a broker before 2.8."""
+"""The id that a broker before 2.8 gives."""
 
 
 class TopicLook:

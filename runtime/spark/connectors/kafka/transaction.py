@@ -45,7 +45,7 @@ _POLL_EVERY = 8192
 _ENDS = 10
 """How many seconds may pass until the end of a transaction is seen, once Kafka has said that none is open."""
 _BY_KEY = (repeat(-1), repeat(None), repeat(None))
-"""Of `Producer.produce`, by place: no partition, and no call-back of a record's own, under either of its names."""
+"""Arguments of `Producer.produce`, by place: no partition, and no call-back of a record's own, which has two names."""
 _COMES_BACK = {
     "NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "CONCURRENT_TRANSACTIONS",
     "_TRANSPORT", "_TIMED_OUT", "_WAIT_COORD", "NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE",

@@ -45,7 +45,7 @@ class _InLake:
         return None if self.options.get("path") is None else self.options.text("path")
 
     def catalogued(self, spark: SparkSession) -> str | None:
-        """Of a table that has a name."""
+        """The folder of a table that has a name."""
         table = self.table(self.options)
         if table.name is None or table.open(spark) is None:
             return None
@@ -99,7 +99,7 @@ class LakeSource(_InLake, OpenSource):
 
     @property
     def is_snapshot(self) -> bool:
-        """Of a history."""
+        """Whether it is a history."""
         return self.options.connector.keeps_history
 
     def take(self, spark: SparkSession, begun: bool) -> None:

@@ -31,7 +31,7 @@ __all__ = [
 
 _SHOWN = 12
 _ENCODINGS = ("UTF8", "SQL_ASCII")
-"""Those in which every text can be stored: what is sent is UTF-8."""
+"""The encodings in which every text can be stored: what is sent is UTF-8."""
 
 
 def check_readable(table: Table, columns: Mapping[str, DataType], place: str) -> None:

@@ -71,7 +71,7 @@ class Database:
 
     @property
     def servers(self) -> tuple[tuple[str, int], ...]:
-        """Its hosts and ports."""
+        """The hosts and ports of the server."""
         settings = dict(self.parameters)
         hosts, ports = settings["host"].split(","), settings["port"].split(",")
         return tuple((host, int(port)) for host, port in zip(hosts, ports, strict=True))

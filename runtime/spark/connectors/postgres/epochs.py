@@ -31,7 +31,7 @@ class _EpochTable:
 
     name: ClassVar[str]
     columns: ClassVar[str]
-    """Those behind checkpoint, sink and epoch, and what else is said of the table."""
+    """The columns behind checkpoint, sink and epoch, and what else is said of the table."""
 
     def create(self, connection: psycopg.Connection[Any]) -> None:
         """Makes the table, unless it is there."""

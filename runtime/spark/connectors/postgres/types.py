@@ -43,8 +43,8 @@ _BASES = {
 """The language's types of the values of PostgreSQL's."""
 _INTEGERS = ("int2", "int4", "int8")
 _TEXTUAL = ("text", "citext", "uuid", "json", "jsonb", "xml", "ltree")
-"""Those that hold a text, or refuse it; ``name`` cuts it, ``bpchar`` loses blanks. A ``uuid``, say, has a spelling of
-its own, but of the same value."""
+"""The types that hold a text, or refuse it; ``name`` cuts it, ``bpchar`` loses blanks. A ``uuid``, say, has a spelling
+of its own, but of the same value."""
 _JSON = ("json", "jsonb")
 _MICROSECONDS = 6
 _NUMERIC_HEAD = 4
