@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from vsc.compiler import syntax
 from vsc.compiler.lower.travel import added_name, columns_read, rekeyed, travelling
 from vsc.compiler.passes.check import CheckedTopology
 from vsc.compiler.passes.keys import is_key, under_key
 from vsc.compiler.passes.shapes import Shape
-from vsc.plan import VALIDITY, Aggregate, Column, GroupChanges, Node, Schema, Store, Suppress, Window
-from vsc.plan.types import BOOLEAN
+from vsc.plan import (
+    VALIDITY,
+    Aggregate,
+    AggregateCall,
+    Call,
+    Column,
+    GroupChanges,
+    Node,
+    Schema,
+    Store,
+    Suppress,
+    Window,
+)
+from vsc.plan.expressions import Literal
+from vsc.plan.types import BOOLEAN, INT, TIMESTAMP
 
 __all__ = ["aggregate"]
+
+_TIME = Call("event_time", (Literal(0, INT),), TIMESTAMP)
+_NEWEST = AggregateCall("max", (_TIME,), False, TIMESTAMP, "max(event_time())")
 
 
 def aggregate(
@@ -29,6 +47,7 @@ def aggregate(
         of_table = Aggregate("table", row, shape.calls, shape.items, None, False)
         if window is None or not final:
             return (changes,), of_table, changes.name
+        of_table = replace(of_table, calls=(*shape.calls, _NEWEST), timed=True)  # as if no other row had ever come
         added = added_name(checked, name, "windows")
         store, status = Store(added, "unversioned", implied=True), checked.statuses[name]
         windows = Node(

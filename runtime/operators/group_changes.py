@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -56,7 +57,8 @@ class _GroupChanges(Step):
     def _in_windows(self, windows: RowWindows, flow: Flow, taken_back: NewKeys, added: NewKeys, same: Mask) -> Flow:
         """The changes for each window of the rows: the old group's first, in the order of the windows."""
         row, number, old, new = windows.of(flow, taken_back.there, added.there)
-        both = old & new & same[row]
+        before = flow.time if flow.old is None else flow.old.time
+        both = old & new & (same & (before == flow.time))[row]
         leaving, joining = np.flatnonzero(old & ~both), np.flatnonzero(new)
         pairs = np.concatenate([leaving, joining])
         order = np.lexsort((number[pairs], np.repeat([0, 1], [len(leaving), len(joining)]), row[pairs]))
@@ -64,7 +66,8 @@ class _GroupChanges(Step):
         rows = row[pairs]
         sides = np.where(joins & ~both[pairs], -1, rows), np.where(joins, rows, -1)
         place = np.where(joins, len(flow) + rows, rows)
-        return self._sent(flow, taken_back, added, rows, sides, place, windows.bounds(number[pairs]))
+        found = self._sent(flow, taken_back, added, rows, sides, place, windows.bounds(number[pairs]))
+        return replace(found, time=np.where(joins, flow.time[rows], before[rows]))
 
     def _added(self, flow: Flow) -> NewKeys:
         site, found = self._site, self._group.where(flow.columns, flow.time, flow.present)

@@ -155,10 +155,10 @@ def test_a_chain_of_corrected_joins_ends_as_batch_sql_and_its_windows_are_those_
         driver.drain()
         counted = driver.metrics()
         ends = {node: newest(driver, node) for node in ("priced", "placed", "done", "sums")}
-        final, same = ([(r.key, r.value) for r in driver.read(n)] for n in ("windows", "same"))
+        final, same = ([(r.key, r.value, r.timestamp) for r in driver.read(n)] for n in ("windows", "same"))
     assert not counted["late_versions"].keys() & {"priced", "placed", "done"}
     expected = batch(rows, setting)
-    windows = {tuple(key.values()): tuple((value or {}).values()) for key, value in final}
+    windows = {tuple(key.values()): tuple((value or {}).values()) for key, value, _ in final}
     assert {**ends, "windows": windows} == expected
     assert len(final) == len(windows)
     assert sorted(final, key=str) == sorted(same, key=str)

@@ -104,8 +104,7 @@ def test_corrected_results_are_those_of_batch_sql_and_final_windows_those_of_gra
     assert ends["closed"] == expected["windows"]
     assert {tuple(key.values()): tuple((value or {}).values()) for key, value, _ in final} == expected["windows"]
     assert len(final) == len(expected["windows"])
-    if mode == "left":  # a row that is taken back leaves its time behind in the window
-        assert final == same
+    assert final == same
 
 
 def batch(

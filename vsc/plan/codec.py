@@ -51,6 +51,7 @@ _LEFT_OUT: dict[type, frozenset[str]] = {
     nodes.Plan: frozenset({"clock", "clock_implied", "functions", "quiet"}),
     exprs.Call: frozenset({"vectorized"}),
     nodes.StreamTableJoin: frozenset({"max_age", "strictly_before", "drop_older"}),
+    nodes.Aggregate: frozenset({"timed"}),
     nodes.Correct: frozenset({"max_age", "strictly_before", "drop_older", "table"}),
     nodes.StreamGlobalJoin: frozenset({"max_age"}),
     nodes.Sink: frozenset({"part_of"}),

@@ -731,7 +731,8 @@ class Aggregate(Facts):
     For a table, the input is a `GroupChanges`. `row` is the schema of the aggregated rows: for a stream the input's;
     for a table an empty key and the columns that travelled. `items` see, as input 0, the group's key columns (with a
     window's bounds) and the calls' results as columns ``#0``, ``#1``, ... `final`: a window's result is sent once, when
-    it closes (KIP-825).
+    it closes (KIP-825). `timed`: the last call gives the time of a result, the highest one of the rows that the group
+    has; otherwise it is the highest one of those that it has ever had.
     """
 
     results = True
@@ -745,6 +746,7 @@ class Aggregate(Facts):
     items: tuple[Item, ...]
     window: Window | None
     final: bool
+    timed: bool = False
     op: Choice["aggregate"] = "aggregate"
 
     @property

@@ -76,10 +76,10 @@ class GroupChanges:
         for _ in late:
             self._context.dropped(self._name, Dropped.WINDOW_CLOSED)
         left, joined = ([window for window in some if window not in late] for some in (left, joined))
-        same = taken is not None and added is not None and taken[0] == added[0]
+        same = taken is not None and added is not None and taken[0] == added[0] and before == time
         for window in left:
             if taken is not None and not (same and window in joined):
-                self._send(taken[1], None, taken[0] + window, time)
+                self._send(taken[1], None, taken[0] + window, before)
         for window in joined:
             if added is not None:
                 old = taken[1] if taken is not None and same and window in left else None

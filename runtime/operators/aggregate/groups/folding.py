@@ -31,6 +31,9 @@ from vsc.runtime.records import Int64s, Mask
 
 __all__ = ["Folding", "Groups", "arguments_of"]
 
+_MILLISECOND = 1000
+"""In the unit of timestamps."""
+
 
 @dataclass(frozen=True, slots=True)
 class Groups:
@@ -55,7 +58,7 @@ class Folding:
     """The calls and items of an aggregate, for many groups at once. `calls`: the same for one group."""
 
     def __init__(self, node: Node, operation: Aggregate) -> None:
-        calls = Calls(node, operation)
+        calls, self._timed = Calls(node, operation), operation.timed
         self.calls, self._name = calls, node.name
         self._texts = [call.text for call in operation.calls]
         self._accumulators = [column_accumulator(call, operation.over == "table") for call in operation.calls]
@@ -128,6 +131,13 @@ class Folding:
             Groups(times, counts, tuple(running for running, _ in folded)),
             Groups(newest, rows, tuple(ended for _, ended in folded)),
         )
+
+    def timed(self, groups: Groups) -> Groups:
+        """The groups with the times that their results have."""
+        if not self._timed:
+            return groups
+        newest = self._accumulators[-1].results(groups.states[-1]).cast(pa.int64()).fill_null(0)
+        return replace(groups, time=np.where(groups.rows > 0, newest.to_numpy() // _MILLISECOND, groups.time))
 
     def results(self, keys: Sequence[pa.Array], groups: Groups, asked: Mask | None = None) -> Computed:
         """The value columns of the groups' results, whose key columns are `keys`; null where not `asked`."""

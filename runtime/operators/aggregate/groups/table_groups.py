@@ -160,7 +160,7 @@ class TableGroupColumns:
 
     def _sent(self, flow: Flow, segments: Segments, running: Groups) -> Flow:
         """The results, each as of the second event of its change."""
-        now = running.take(segments.unsorted()[1::2])
+        now = self._folding.timed(running.take(segments.unsorted()[1::2]))
         there = now.rows > 0
         found = self._folding.results(flow.keys, now, there)
         changed = replace(flow, time=now.time, present=there, values=found.columns)

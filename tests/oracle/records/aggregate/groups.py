@@ -65,6 +65,7 @@ class Calls:
 
     def __init__(self, node: Node, operation: Aggregate) -> None:
         self._name, self._calls, self._of_table = node.name, operation.calls, operation.over == "table"
+        self.timed = operation.timed
         self._args = [[compile_row(arg, [operation.row]) for arg in call.args] for call in operation.calls]
         results = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
         self._items = items(node.name, operation.items, [Schema(node.schema.key, results)])

@@ -137,7 +137,8 @@ class TableGroups(_Groups):
         except NodeFailure as failure:
             self._context.failed(failure)  # what the group holds is right, only that it has no result
             return
-        self._results.send(Result(key, new, group.time))
+        newest = max((m.time for m in group.own), default=group.time) if self._calls.timed else group.time
+        self._results.send(Result(key, new, newest))
 
     def _added(self, group: Group, row: Row, time: int) -> Group:
         try:
