@@ -12,6 +12,7 @@ VENV := .venv
 NEWEST := .venv-newest
 OLDEST := .venv-oldest
 MUTANTS := .venv-mutants
+RELEASE := .venv-release
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(PYSPARK)
 CLASSES := $(VENV)/spark-classes.jsa
@@ -37,10 +38,13 @@ ON_SPARK := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder --durations 10
 # `make rest SHARE=3/8`: of what `make test` leaves out, the third of eight shares (tests/shares.py).
 SHARE ?=
 IN_SHARE = $(if $(SHARE),--share $(SHARE))
+# `make oldest SHORT=1`: of what `make newest` and `make oldest` run, what shows that something works at all.
+SHORT ?=
+IN_SUPPORT = $(if $(SHORT),support,release or support)
 
 .DEFAULT_GOAL := help
 .PHONY: help docs demo live cluster check lint types architecture unit test rest full thorough thorough-long spark newest oldest \
-	soak coverage coverage-driver mutants bench fmt setup clean
+	soak coverage coverage-driver mutants bench release fmt setup clean
 
 help:
 	@echo 'make demo    the flights example on Spark'
@@ -56,6 +60,7 @@ help:
 	@echo 'make coverage  the lines and branches that tests reach, Spark workers too; without Spark: coverage-driver'
 	@echo 'make mutants   which small changes of the code no test notices; options in MUTATE'
 	@echo 'make bench   the benchmarks, on pyspark $(PYSPARK_NEWEST)'
+	@echo 'make release TAG=v1.2.3  what a release publishes, checked, in build/release; nothing is published'
 	@echo 'make docs    the documents as a site, in build/site'
 	@echo 'make fmt     format code and topologies, and fix what can be fixed'
 	@echo 'make clean   remove environments, caches and output'
@@ -143,10 +148,10 @@ full: test
 	@$(MAKE) --no-print-directory rest
 
 newest: $(READY_NEWEST)
-	$(NEWEST)/bin/python $(ON_SPARK) -m release $(IN_SHARE)
+	$(NEWEST)/bin/python $(ON_SPARK) -m '$(IN_SUPPORT)' $(IN_SHARE)
 
 oldest: $(READY_OLDEST)
-	$(OLDEST)/bin/python $(ON_SPARK) -m release $(IN_SHARE)
+	$(OLDEST)/bin/python $(ON_SPARK) -m '$(IN_SUPPORT)' $(IN_SHARE)
 
 soak: $(READY)
 	$(BIN)/python -m tests.random_topologies 0:1000 partitions
@@ -181,6 +186,11 @@ bench: $(READY_NEWEST)
 	$(NEWEST)/bin/python -m bench
 	$(NEWEST)/bin/python -m bench.kafka
 
+release:
+	@test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet $(HASHED) --require-hashes -r hashes/release.txt
+	$(RELEASE)/bin/python -m tools.release $(TAG)
+
 docs: $(READY)
 	$(BIN)/python -m tools.docs.site build
 
@@ -191,6 +201,6 @@ fmt: $(READY)
 	$(BIN)/python -m tools.docs.blocks
 
 clean:
-	rm -rf $(VENV) $(NEWEST) $(OLDEST) $(MUTANTS) build dist out *.egg-info spark-warehouse metastore_db derby.log \
+	rm -rf $(VENV) $(NEWEST) $(OLDEST) $(MUTANTS) $(RELEASE) build dist out *.egg-info spark-warehouse metastore_db derby.log \
 		.pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.supported import SEAMS as SUPPORTED
 from vsc.plan.connectors import FACTS
 
 __all__ = ["SEAMS", "mark_full", "shown"]
@@ -39,7 +40,8 @@ SEAMS = (
 
 
 def mark_full(items: Iterable[pytest.Item]) -> None:
-    """Marks what is slow or on Spark, but the cases that show a seam."""
+    """Marks what is slow or on Spark, but the cases that show a seam; and those that show what each Spark has to do."""
+    supported = {seam for seams in SUPPORTED.values() for seam in seams}
     cases: Counter[str] = Counter()
     for item in items:
         if item.get_closest_marker("spark") is None and item.get_closest_marker("slow") is None:
@@ -49,6 +51,8 @@ def mark_full(items: Iterable[pytest.Item]) -> None:
         cases[test] += 1
         if seam is None or cases[test] > seam.kwargs.get("first", cases[test]):
             item.add_marker(pytest.mark.full)
+        elif supported.intersection(seam.args):
+            item.add_marker(pytest.mark.support)
 
 
 def shown() -> Iterator[tuple[str, str]]:

@@ -1,8 +1,12 @@
 """A small checkpoint with a bit of each kind of state, to be kept as data: ``python -m tools.kept_checkpoint``.
 
-It is that of half a run: rows wait for another source, for their grace, in a `suppress` and in open windows. Run it
-with the last release (or commit) that writes a format, on the oldest Spark that is supported, before the format
-changes; it writes ``format-N.tar.gz`` beside this file.
+It is that of half a run: rows wait for another source, for their grace, in a `suppress` and in open windows. Run it on
+the oldest Spark that is supported:
+
+* before a release, which is the version in `vsc`: it writes ``release-VERSION.tar.gz``, with the topology and with what
+  the half run has written;
+* with an argument, ``python -m tools.kept_checkpoint format``, with the last commit that writes a format, before the
+  format changes: it writes ``format-N.tar.gz``.
 """
 
 from __future__ import annotations
@@ -16,11 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.runtime.spark.support import compiled, run_once, write_json
+from vsc import __version__
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["FILES", "TOPOLOGY", "VERSIONS", "feed", "half_run"]
+__all__ = ["CHECKPOINTS", "FILES", "RELEASES", "TOPOLOGY", "VERSIONS", "feed", "half_run"]
 
 TOPOLOGY = """
 stream orders (id bigint, currency string, amount bigint, at bigint)
@@ -45,12 +50,31 @@ sink once to files (path = '${out}/once', format = 'parquet');
 sink visits to noop ();
 sink limited to noop ();
 """
+MORE = """
+stream by_currency = rekey orders by currency;
+stream small = filter by_currency where amount < 2;
+stream large = filter by_currency where amount > 2;
+stream met = outer join small with large within 20 ms grace 5 ms select small.id as small, large.id as large;
+stream before = left join by_currency as l with by_currency as r within (before = 60 ms) grace 10 ms
+select l.id, count(r.id) as n, sum(r.amount) over 30 ms as total;
+table corrected = left join orders with rates on currency correct by id within 30 ms select amount, rates.rate as rate;
+stream ordered = reorder orders within 20 ms;
+table newest = aggregate ordered group by currency select last(id) as id, sum(amount) as total;
+table present = to_table by_currency materialize unversioned (expire = 100 ms);
+sink met to files (path = '${out}/met', format = 'parquet');
+sink before to files (path = '${out}/before', format = 'parquet');
+sink corrected to files (path = '${out}/corrected', format = 'parquet');
+sink newest to files (path = '${out}/newest', format = 'parquet');
+sink present to files (path = '${out}/present', format = 'parquet');
+"""
+"""What a release's checkpoint has beside `TOPOLOGY`. Each keeps the text that it was made with, so this may grow."""
 FILES = 4
 PARTITIONS = 2
 EPOCH = 1
 """The epoch after which the kept query stopped: its files 0 and 1 were read."""
 CHECKPOINTS = Path(__file__).parents[1] / "tests/runtime/spark/checkpoints"
 VERSIONS = sorted(int(file.name[7:-7]) for file in CHECKPOINTS.glob("format-*.tar.gz"))
+RELEASES = sorted(file.name[8:-7] for file in CHECKPOINTS.glob("release-*.tar.gz"))
 
 
 def feed(folder: Path, numbers: range) -> None:
@@ -66,14 +90,14 @@ def feed(folder: Path, numbers: range) -> None:
         write_json(folder / f"in/limits/{i}.json", limits, i)
 
 
-def half_run(spark: SparkSession, folder: Path) -> dict[str, Any]:
+def half_run(spark: SparkSession, folder: Path, topology: str = TOPOLOGY) -> dict[str, Any]:
     """The checkpoint ``folder/ck`` of a query that has read half of its input; the variables of its topology."""
     from vsc.runtime.spark.base.options import resolve_plan
     from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
     from vsc.runtime.spark.connectors.registry import Ends
 
     feed(folder, range(FILES))
-    plan, variables = compiled(TOPOLOGY), {"in": str(folder / "in"), "out": str(folder / "out")}
+    plan, variables = compiled(topology), {"in": str(folder / "in"), "out": str(folder / "out")}
     run_once(plan, spark, folder / "ck", variables=variables, partitions=PARTITIONS)
     opened = Checkpoint.open(spark, str(folder / "ck"), plan, None)
     ends = Ends(resolve_plan(plan, variables))
@@ -82,20 +106,23 @@ def half_run(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return variables
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Writes the archive."""
     from pyspark.sql import SparkSession
 
+    topology = TOPOLOGY if arguments else TOPOLOGY + MORE
     folder = Path(tempfile.gettempdir()) / "vsc-kept"
     shutil.rmtree(folder, ignore_errors=True)
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-    half_run(spark, folder)
+    half_run(spark, folder, topology)
     spark.stop()
     number = json.loads((folder / "ck/vsc/identity.json").read_text())["format"]
-    archive = CHECKPOINTS / f"format-{number}.tar.gz"
+    (folder / "topology.vdsl").write_text(topology)
+    archive = CHECKPOINTS / (f"format-{number}.tar.gz" if arguments else f"release-{__version__}.tar.gz")
     with tarfile.open(archive, "w:gz", compresslevel=9) as packed:
-        packed.add(folder / "ck", "ck", filter=_anonymous)
-    print(f"{archive}: {archive.stat().st_size:,} bytes")
+        for name in ["ck"] if arguments else ["ck", "out", "topology.vdsl"]:
+            packed.add(folder / name, name, filter=_anonymous)
+    print(f"{archive}: format {number}, Spark {spark.version}, {archive.stat().st_size:,} bytes")
     return 0
 
 
@@ -106,4 +133,4 @@ def _anonymous(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

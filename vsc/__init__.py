@@ -11,7 +11,7 @@ this package imports nothing, so that ``vsc check`` starts fast. Its parts:
 
 __all__ = ["TopologyError", "__version__", "compile", "start"]
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 _LAZY = {
     "TopologyError": "vsc.compiler",

@@ -1,4 +1,5 @@
-"""Checkpoints of former formats, kept as data: they are read, go on in place, and are upgraded, on the Spark in use.
+"""Checkpoints of former formats and releases, kept as data: they are read, go on in place, and are upgraded, on the
+Spark in use.
 
 They were written in another folder, which is not there: a checkpoint that was moved goes on, too.
 """
@@ -13,7 +14,9 @@ import pytest
 
 from tests.runtime.spark.support import compiled, parquet_rows, run_once
 from tools import kept_checkpoint as kept
+from vsc import __version__
 from vsc.cli import main
+from vsc.plan import load
 from vsc.runtime.spark import read_store
 from vsc.runtime.spark.base.checksummed import LocalFiles
 from vsc.runtime.spark.base.releases import minor_release
@@ -42,8 +45,21 @@ CLOSED = {
 ONCE = [(7, "b", 2), (8, "c", 3), (9, "a", 4), (10, "b", 0), (11, "c", 1)]
 
 
-def test_there_is_one_of_each_format_that_is_read() -> None:
-    assert list(range(OLDEST, FORMAT)) == kept.VERSIONS
+def _unpacked(name: str, folder: Path) -> Path:
+    with tarfile.open(kept.CHECKPOINTS / f"{name}.tar.gz") as packed:
+        packed.extractall(folder, filter="data")
+    return folder / "ck"
+
+
+def test_there_is_one_of_each_format_that_is_read(tmp_path: Path) -> None:
+    released = {
+        read_identity(LocalFiles(str(_unpacked(f"release-{one}", tmp_path / one)))).format for one in kept.RELEASES
+    }
+    assert {*range(OLDEST, FORMAT)} - {*kept.VERSIONS, *released} == set()
+
+
+def test_there_is_one_of_this_release() -> None:
+    assert __version__ in kept.RELEASES, "run python -m tools.kept_checkpoint, on the oldest Spark"
 
 
 @pytest.mark.skipif(minor_release() == "4.0", reason="they were written with Spark 4.1")
@@ -52,8 +68,7 @@ def test_there_is_one_of_each_format_that_is_read() -> None:
 def test_a_kept_checkpoint_goes_on(version: int, spark: SparkSession, tmp_path: Path) -> None:
     plan = compiled(kept.TOPOLOGY)
     for name in ("run", "upgraded"):
-        with tarfile.open(kept.CHECKPOINTS / f"format-{version}.tar.gz") as packed:
-            packed.extractall(tmp_path / name, filter="data")
+        _unpacked(f"format-{version}", tmp_path / name)
     old, new = str(tmp_path / "run/ck"), str(tmp_path / "upgraded/new")
     assert read_identity(LocalFiles(old)).format == version
     totals = read_store(spark, old, "totals").select("currency", "n", "total").collect()
@@ -82,3 +97,36 @@ def test_a_kept_checkpoint_goes_on(version: int, spark: SparkSession, tmp_path: 
         assert closed == [(c, *window) for c, windows in CLOSED.items() for window in windows], how
         once = sorted((row["id"], row["currency"], row["amount"]) for row in parquet_rows(out / "once"))
         assert once == ONCE, how
+
+
+@pytest.mark.seam("a checkpoint of an earlier release")
+@pytest.mark.parametrize("release", kept.RELEASES)
+def test_a_released_checkpoint_goes_on(release: str, spark: SparkSession, tmp_path: Path) -> None:
+    """What its half run had written, and what comes now, is what this vsc gives for the whole input."""
+    for name in ("run", "upgraded"):
+        _unpacked(f"release-{release}", tmp_path / name)
+    text = (tmp_path / "run/topology.vdsl").read_text()
+    plan = compiled(text)
+    assert load((tmp_path / "run/ck/vsc/plan.json").read_text()).nodes
+    assert main(["diff", str(tmp_path / "run/ck"), str(tmp_path / "run/topology.vdsl")]) == 0
+
+    kept.feed(tmp_path, range(kept.EPOCH + 1, kept.FILES))
+    rest = {name: {"in": str(tmp_path / "in"), "out": str(tmp_path / name / "rest")} for name in ("run", "upgraded")}
+    run_once(plan, spark, tmp_path / "run/ck", variables=rest["run"])
+    job = Upgrade(plan, str(tmp_path / "upgraded/ck"), str(tmp_path / "upgraded/new"), rest["upgraded"], partitions=3)
+    assert upgrade(prepare(job), spark, lambda _: None) is not None
+    run_once(plan, spark, tmp_path / "upgraded/new", variables=rest["upgraded"])
+
+    kept.feed(tmp_path / "whole", range(kept.FILES))
+    whole = {"in": str(tmp_path / "whole/in"), "out": str(tmp_path / "whole/out")}
+    run_once(plan, spark, tmp_path / "whole/ck", variables=whole, partitions=2)
+    sinks = sorted(path.name for path in (tmp_path / "whole/out").iterdir())
+    assert len(sinks) >= 3
+    for how in rest:
+        for sink in sinks:
+            given = [*_rows(tmp_path / how / "out" / sink), *_rows(tmp_path / how / "rest" / sink)]
+            assert sorted(given) == sorted(_rows(tmp_path / "whole/out" / sink)), (how, sink)
+
+
+def _rows(folder: Path) -> list[str]:
+    return [repr(sorted(row.items())) for row in parquet_rows(folder)]
