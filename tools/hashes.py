@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "hashes"
 RELEASE = ("build", "cyclonedx-bom", "pip", "pypi-attestations", "setuptools", "twine")
 """What makes, describes, signs and publishes a release."""
-EXTRAS = ("spark", "metrics", "watch", "lsp", "kafka", "postgres")
+EXTRAS = ("spark", "metrics", "watch", "lsp", "kafka", "registry", "postgres")
 """The extras for users, as `dev` has them."""
 _OLDEST = "3.11.7"
 """The Python for which versions are looked up: the hashes are those of all files of a version."""

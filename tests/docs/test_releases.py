@@ -21,7 +21,7 @@ MATRIX: dict[str, list[str]] = WORKFLOW["jobs"]["test"]["strategy"]["matrix"]
 
 
 def _table(first: str) -> list[list[str]]:
-    lines = PAGE[re.search(rf"^\| ?{first} \| \w+", PAGE, re.M).start() :].partition("\n\n")[0].splitlines()
+    lines = PAGE[PAGE.index(f"\n| {first} | ") + 1 :].partition("\n\n")[0].splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if not line.startswith("|--")]
 
 

@@ -18,8 +18,8 @@ FILES = (*WORKFLOWS, ROOT / "action.yml", ROOT / "vsc/template/dot-github/workfl
 OWN = "vsc-project/vsc@"
 
 
-def _release() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+def _release() -> dict[Any, Any]:
+    found: dict[Any, Any] = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
     return found
 
 

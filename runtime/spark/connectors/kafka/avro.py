@@ -1,4 +1,4 @@
-"""Keys and values of Kafka's records in Avro: as columns of Spark, with the schemas that the options give, checked.
+"""Keys and values of Kafka's records in Avro, with the schemas that the options give, checked: bytes and columns.
 
 Guarantees: a value that is not of the schema, or not wholly, or whose content does not fit the declared columns, comes
 back as nothing but the reason. Where there is a schema id, each value begins with Confluent's five bytes: a zero, and
@@ -17,17 +17,15 @@ from functools import lru_cache
 from typing import Any, Literal
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column
-from pyspark.sql.pandas.functions import arrow_udf
 
 from vsc.extras import required
-from vsc.plan.nodes import Column as DeclaredColumn
+from vsc.plan.nodes import Column
 from vsc.plan.types import ArrayType, DataType, MapType, StructType
 from vsc.runtime.errors import AvroSchemaError
-from vsc.runtime.spark.base.ddl import ddl
 from vsc.runtime.spark.base.options import Options
-from vsc.runtime.spark.formats.source_columns import BAD
+from vsc.runtime.spark.formats.text_rows import TextRows
 from vsc.runtime.values import from_python, to_array, to_python, to_values
 
 with required("a Kafka connector in Avro"):
@@ -35,7 +33,7 @@ with required("a Kafka connector in Avro"):
 
     from vsc.runtime.spark.connectors.kafka.avro_schema import derived, is_record, loaded, misfit
 
-__all__ = ["AvroForm", "avro_column", "avro_form", "decoded", "encoded"]
+__all__ = ["AvroForm", "AvroReader", "avro_form", "decoded", "encoded"]
 
 _NOT_A_NAME = re.compile(r"^[0-9]|[^A-Za-z0-9_]")
 _IDS = range(1 << 31)
@@ -50,7 +48,7 @@ class AvroForm:
     """
 
     schema: str
-    columns: tuple[DeclaredColumn, ...]
+    columns: tuple[Column, ...]
     bare: bool
     id: int | str | None
 
@@ -60,11 +58,29 @@ class AvroForm:
         return b"" if self.id is None else _MAGIC + int(self.id).to_bytes(4, "big")
 
 
+@dataclass(frozen=True)
+class AvroReader:
+    """Reads the bytes of keys or values (a `TextReader`)."""
+
+    form: AvroForm
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns, as they are declared."""
+        return self.form.columns
+
+    def read(self, texts: pa.Array) -> TextRows:
+        """The rows of bytes, none of them null: one of each."""
+        columns, problems = decoded(self.form, texts)
+        count = len(texts)
+        return TextRows(columns, np.arange(count), pa.array(problems, pa.string()), pa.nulls(count, pa.string()))
+
+
 def avro_form(
     options: Options,
     part: Literal["key", "value"],
     node: str,
-    columns: Sequence[DeclaredColumn],
+    columns: Sequence[Column],
     use: Literal["read", "write"],
 ) -> AvroForm:
     """How `columns` of a node stand in the key or the value of a record. Raises AvroSchemaError if they cannot."""
@@ -94,19 +110,6 @@ def _id(options: Options, name: str, use: Literal["read", "write"]) -> int | str
         known = "a number, or 'any'" if use == "read" else "a number"
         raise AvroSchemaError(f"{options.place}: {name} is {known}, not {schema_id!r}", f"write {name} = 1")
     return int(schema_id)
-
-
-def avro_column(form: AvroForm, values: Column) -> Column:
-    """A struct of the columns in `values`, and of `BAD`: why they cannot be read."""
-    fields = [(column.name, column.type) for column in form.columns]
-    names = [name for name, _ in fields] + [BAD]
-
-    def decode(found: pa.Array) -> pa.Array:
-        columns, problems = decoded(form, found)
-        return pa.StructArray.from_arrays([*columns, pa.array(problems, pa.string())], names)
-
-    made: Callable[..., Column] = arrow_udf(decode, ddl([*fields, (BAD, "string")]))  # type: ignore[call-overload]
-    return made(values)
 
 
 def decoded(
@@ -182,7 +185,7 @@ def _skip_header(stream: io.BytesIO, wanted: int | str) -> None:
         raise ValueError(f"its schema id is {found}, not {wanted}")
 
 
-def _internal(value: Any, column: DeclaredColumn) -> Any:
+def _internal(value: Any, column: Column) -> Any:
     try:
         return from_python(_plain(value, column.type), column.type)
     except ValueError as error:

@@ -240,7 +240,7 @@ def _rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
     headers = [] if record.headers is None else [_headers(record.headers).alias("of_headers")]
     records = _records(spark, options).select(
         F.col("value").isNull().alias(DELETED), *map(F.col, ("key", "value", "partition", "offset", "timestamp")),
-        *(_texts(part).alias(f"of_{part.name}") for part in record.parts if not part.in_worker), *headers,
+        *(_text(part).alias(f"of_{part.name}") for part in record.parts if not part.in_worker), *headers,
         *(_framed(part).alias(f"framed_{part.name}") for part in record.parts if part.registered),
     )  # fmt: skip
     place = {c.name: _value(part, c) for part in record.parts for c in part.all_columns}
@@ -263,31 +263,22 @@ def _rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
     )  # fmt: skip
 
 
-def _texts(part: Part) -> Column:
-    """What is made of the bytes of a part: in Avro a struct of the columns and of `BAD`, else the text, null if they
-    are not UTF-8."""
-    if part.avro is None:
-        return F.try_validate_utf8(F.col(part.name).cast("string"))
-    from vsc.runtime.spark.connectors.kafka.avro import avro_column
-
-    return avro_column(part.avro, F.col(part.name))
+def _text(part: Part) -> Column:
+    """The text of a part, null if its bytes are not UTF-8."""
+    return F.try_validate_utf8(F.col(part.name).cast("string"))
 
 
 def _value(part: Part, column: DeclaredColumn) -> Column:
     """A column of a part; null where it is still to be read."""
-    if part.in_worker:
-        return F.lit(None).cast(str(column.type))
-    return F.col(f"of_{part.name}") if part.avro is None else F.col(f"of_{part.name}")[column.name]
+    return F.lit(None).cast(str(column.type)) if part.in_worker else F.col(f"of_{part.name}")
 
 
 def _problem(part: Part) -> Column:
     """Why the bytes of a part cannot be read, if it has to be said here."""
     if part.in_worker:
         return F.lit(None).cast("string")
-    found = F.col(f"of_{part.name}")
-    if part.avro is not None:
-        return F.concat(F.lit(f"its {part.name} is not of its Avro schema: "), found[BAD])
-    return F.when(F.col(part.name).isNotNull() & found.isNull(), F.lit(f"its {part.name} is not UTF-8 text"))
+    wrong = F.col(part.name).isNotNull() & F.col(f"of_{part.name}").isNull()
+    return F.when(wrong, F.lit(f"its {part.name} is not UTF-8 text"))
 
 
 def _framed(part: Part) -> Column:

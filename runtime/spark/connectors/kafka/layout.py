@@ -41,7 +41,7 @@ class Part:
     @property
     def in_worker(self) -> bool:
         """Whether a source hands the bytes to a worker, which makes columns of them."""
-        return self.registered or self.bounds is not None or self.form in TEXT_FORMATS
+        return self.registered or self.bounds is not None or self.form in ("avro", *TEXT_FORMATS)
 
     @property
     def all_columns(self) -> tuple[Column, ...]:

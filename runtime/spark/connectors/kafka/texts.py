@@ -1,4 +1,4 @@
-"""Keys and values of Kafka's records that are texts, such as JSON: Spark hands them to a worker, which makes rows."""
+"""Keys and values of Kafka's records, as JSON or Avro: a worker gets their bytes from Spark, and makes rows of them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ _TEXTS = {"key": KEY, "value": VALUE}
 
 @dataclass(frozen=True)
 class _Texts:
-    """The texts of one part, and the places of its columns among all that are declared."""
+    """The texts of one part, and the places of its columns among all that are declared; `avro`: without a registry."""
 
     part: str
     reader: TextReader
     places: tuple[int, ...]
+    avro: bool = False
 
     def problems(self, texts: pa.Array, rows: TextRows) -> pa.Array:
         """Why records cannot be read."""
@@ -47,6 +48,8 @@ class _Texts:
             return problem
         if isinstance(self.reader, RegistryReader | WindowedReader):
             return f"its {self.part} cannot be read: {problem}"
+        if self.avro:
+            return f"its {self.part} is not of its Avro schema: {problem}"
         if self.part == "value":
             return problem
         wanted = ", ".join(f"{column.name} {column.type}" for column in self.reader.columns)
@@ -103,10 +106,15 @@ def _texts(part: Part, columns: Sequence[Column], key: frozenset[str], options: 
         reader = TEXT_FORMATS[part.form].reader(wanted, options)
     elif part.form == KAFKA:
         reader = KafkaKeys(part.columns)
+    elif part.avro is not None:
+        from vsc.runtime.spark.connectors.kafka.avro import AvroReader  # needs fastavro
+
+        reader = AvroReader(part.avro)
     if part.registered:
         reader = RegistryReader(rank, part.name, part.form, part.columns, reader)
     assert reader is not None, part.form
-    return _Texts(part.name, reader if part.bounds is None else WindowedReader(reader, part.bounds), places)
+    reader = reader if part.bounds is None else WindowedReader(reader, part.bounds)
+    return _Texts(part.name, reader, places, part.avro is not None)
 
 
 def _places(given: pa.Array) -> pa.Array:
