@@ -115,6 +115,8 @@ class RunChecks:
             def written(sink: OpenSink = sink) -> str:
                 sink.check()
                 sink.reach(bool(fresh), local)
+                if fresh is None:
+                    sink.reach_schemas()
                 return sink.options.connector.kind
 
             yield tried(sink_name(sink), written)

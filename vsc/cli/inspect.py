@@ -22,7 +22,16 @@ _ROWS = 250_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="the data of one source: a folder, a file or a glob")
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="+", help="the data of one source: a folder, a file or a glob; a topic"
+    )
+    parser.add_argument(
+        "--registry", metavar="URL", help="each PATH is a topic of Kafka whose schemas this registry has"
+    )
+    parser.add_argument(
+        "--registry-auth", metavar="file:PATH", help="the file with USER:PASSWORD or Bearer TOKEN for the registry"
+    )
+    parser.add_argument("--record", metavar="MESSAGE", help="of Protobuf, the message (default: the first)")
     parser.add_argument(
         "--format",
         choices=FACTS["files"].options["format"].choices,
@@ -54,6 +63,11 @@ def execute(args: argparse.Namespace) -> int:
         raise UsageError("--name, --key and --timestamp are for one PATH", "put a glob in quotes to make it one source")
     from vsc.inspect import InspectError, Wanted, report, statement, survey
 
+    if args.registry is not None:
+        return _topics(args)
+    if args.registry_auth is not None or args.record is not None:
+        raise UsageError("--registry-auth and --record are for topics", "add --registry URL")
+
     wanted = Wanted(
         args.format, rows, args.name, args.kind, tuple(args.key), args.timestamp, time.time_ns() // 1_000_000
     )
@@ -69,6 +83,22 @@ def execute(args: argparse.Namespace) -> int:
         print_payload(json.dumps([report(*one) for one in made], indent=2, ensure_ascii=False) + "\n")
     else:
         print_payload("\n".join(one.text for _, one in made))
+    return 0
+
+
+def _topics(args: argparse.Namespace) -> int:
+    """Writes a statement for each topic."""
+    from vsc.inspect import InspectError, TopicWanted, topic_statement
+
+    if args.format or args.timestamp or args.output == "json":
+        raise UsageError("--format, --timestamp and --output are for files", "leave them out with --registry")
+    if args.registry_auth is not None and not args.registry_auth.startswith("file:"):
+        raise UsageError("--registry-auth names a file: others see what a command says", "write file:PATH")
+    wanted = TopicWanted(args.registry, args.registry_auth, args.name, args.kind, args.record, tuple(args.key))
+    try:
+        print_payload("\n".join(topic_statement(topic, wanted) for topic in args.paths))
+    except InspectError as error:
+        raise UsageError(error.message, error.help) from error
     return 0
 
 

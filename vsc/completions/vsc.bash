@@ -8,7 +8,7 @@
 _shtab_vsc_store_subparsers=(list get history scan purge)
 _shtab_vsc_subparsers=(inspect check fmt compile run pack diff upgrade explain test store init completion lsp doctor)
 
-_shtab_vsc_inspect_option_strings=(-h --help --format --rows --kind --name --key --timestamp --output)
+_shtab_vsc_inspect_option_strings=(-h --help --registry --registry-auth --record --format --rows --kind --name --key --timestamp --output)
 _shtab_vsc_check_option_strings=(-h --help --format --deny-warnings --allow --watch --var --include-root)
 _shtab_vsc_fmt_option_strings=(-h --help --check --diff --include-root)
 _shtab_vsc_compile_option_strings=(-h --help -o --output --emit --physical --var --allow --master --conf --packages)

@@ -51,7 +51,7 @@ function _shtab_vsc_using
 end
 
 set -g _shtab_vsc_commands inspect check fmt compile run pack diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' 'store purge' init completion lsp doctor
-set -g _shtab_vsc_opts_with_value --accept --allow --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --functions --include-root --jars --key --keytab --kind --limit --lineage --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --print-submit --progress --properties-file --proxy-user --py-files --queue --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
+set -g _shtab_vsc_opts_with_value --accept --allow --archives --as-of --at-epoch --back-to --checkpoint --conf --deploy-mode --disorder --driver-class-path --driver-cores --driver-java-options --driver-library-path --driver-memory --emit --exclude-packages --executor-cores --executor-memory --files --format --from --from-key --functions --include-root --jars --key --keytab --kind --limit --lineage --local-dir --log-format --master --max-bad --max-idle --metrics --name --num-executors --on-bad-row --on-error --output --packages --partitions --position --principal --print-submit --progress --properties-file --proxy-user --py-files --queue --record --registry --registry-auth --repositories --reset --rows --seed --timestamp --to --to-key --total-executor-cores --trigger --var -o
 
 complete -c vsc -e
 complete -c vsc -f
@@ -60,6 +60,9 @@ complete -c vsc -n _shtab_vsc_using -s h -l help -d 'show this help message and 
 complete -c vsc -n _shtab_vsc_using -l version -d 'show program'"'"'s version number and exit'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a inspect -d 'Write the source statement for existing data files.'
 complete -c vsc -n '_shtab_vsc_using inspect' -s h -l help -d 'show this help message and exit'
+complete -c vsc -n '_shtab_vsc_using inspect' -l registry -x -d 'each PATH is a topic of Kafka whose schemas this registry has'
+complete -c vsc -n '_shtab_vsc_using inspect' -l registry-auth -x -d 'the file with USER:PASSWORD or Bearer TOKEN for the registry'
+complete -c vsc -n '_shtab_vsc_using inspect' -l record -x -d 'of Protobuf, the message (default: the first)'
 complete -c vsc -n '_shtab_vsc_using inspect' -l format -xka "parquet json csv orc debezium" -d 'the format of the files (default: detected)'
 complete -c vsc -n '_shtab_vsc_using inspect' -l rows -x -d 'read about N rows, spread over the files, or `all` (default: 250,000)'
 complete -c vsc -n '_shtab_vsc_using inspect' -l kind -xka "stream table" -d 'default: table for change events, else stream'
@@ -67,7 +70,7 @@ complete -c vsc -n '_shtab_vsc_using inspect' -l name -x -d 'the name of the sou
 complete -c vsc -n '_shtab_vsc_using inspect' -l key -x -d 'a key column; can be repeated (default: the likeliest)'
 complete -c vsc -n '_shtab_vsc_using inspect' -l timestamp -x -d 'the column with the event time (default: the likeliest)'
 complete -c vsc -n '_shtab_vsc_using inspect' -l output -xka "text json" -d 'a statement, or all findings (default: text)'
-complete -c vsc -n '_shtab_vsc_using inspect; and test $_shtab_vsc_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the data of one source: a folder, a file or a glob'
+complete -c vsc -n '_shtab_vsc_using inspect; and test $_shtab_vsc_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the data of one source: a folder, a file or a glob; a topic'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a check -d 'Find what is wrong with topologies.'
 complete -c vsc -n '_shtab_vsc_using check' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using check' -l format -xka "text concise json sarif github" -d 'text goes to standard error, the others to standard output (default: text)'

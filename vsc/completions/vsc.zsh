@@ -165,6 +165,9 @@ _shtab_vsc_init_defaults_added=0
 
 _shtab_vsc_inspect_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--registry[each PATH is a topic of Kafka whose schemas this registry has]:URL:"
+  "--registry-auth[the file with USER\:PASSWORD or Bearer TOKEN for the registry]:file:PATH:"
+  "--record[of Protobuf, the message (default\: the first)]:MESSAGE:"
   "--format[the format of the files (default\: detected)]:format:(parquet json csv orc debezium)"
   "--rows[read about N rows, spread over the files, or \`all\` (default\: 250,000)]:N:"
   "--kind[default\: table for change events, else stream]:kind:(stream table)"
@@ -172,7 +175,7 @@ _shtab_vsc_inspect_options=(
   "*--key[a key column\; can be repeated (default\: the likeliest)]:COLUMN:"
   "--timestamp[the column with the event time (default\: the likeliest)]:COLUMN:"
   "--output[a statement, or all findings (default\: text)]:output:(text json)"
-  "(*):the data of one source\: a folder, a file or a glob:_files"
+  "(*):the data of one source\: a folder, a file or a glob\; a topic:_files"
 )
 
 # guard to ensure default positional specs are added only once per session

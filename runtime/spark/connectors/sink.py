@@ -171,3 +171,7 @@ class OpenSink(End):
     def begin(self, spark: SparkSession, checkpoint: str) -> EpochSink:
         """What writes epochs; `checkpoint` is the checkpoint's id."""
         raise NotImplementedError
+
+    def reach_schemas(self) -> None:
+        """Refuses what a registry of schemas has for it, or does not take; a checkpoint that is there has it. Part of
+        `reach`, for one that is `fresh`. VscRuntimeError."""

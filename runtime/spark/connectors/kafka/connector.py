@@ -204,7 +204,12 @@ class KafkaTarget(OpenSink):
 
     def reach(self, fresh: bool, default_local: bool) -> None:
         """Refuses schemas that the registry does not have, or does not take."""
-        if fresh and self.options.get("registry") is not None:  # else the checkpoint has them
+        if fresh:  # else the checkpoint has them
+            self.reach_schemas()
+
+    def reach_schemas(self) -> None:
+        """Refuses schemas that the registry does not have, or does not take."""
+        if self.options.get("registry") is not None:
             from vsc.runtime.spark.connectors.kafka.sink import KafkaSink  # needs confluent_kafka
 
             KafkaSink(self, "").reach()

@@ -12,12 +12,12 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal
-
-from pyspark import TaskContext
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any, Literal
 
 from vsc.runtime.errors import NewSchemaError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["PARTS", "Kind", "Known", "WriterSchema", "here", "tell"]
 
@@ -84,6 +84,8 @@ def tell(spark: SparkSession, rank: int, schemas: str) -> None:
 def here(rank: int, part: str, ids: Iterable[str]) -> Known:
     """What the running task's epoch knows of the source of `rank`. NewSchemaError if one of the `ids` is not among it:
     the driver asks for it, and the epoch begins again."""
+    from pyspark import TaskContext  # `vsc inspect` does not need it
+
     context = TaskContext.get()
     found = None if context is None else context.getLocalProperty(f"{_PROPERTY}{rank}")
     if found is None:
