@@ -41,6 +41,7 @@ def check_retention(
         if stores.complete(name):
             inputs = (statuses.get(one.name.text) for one in topology.inputs(name))
             read.update(status.decided_by for status in inputs if status is not None)
+            read.add(name)  # what goes out of it is another than without a history
         if not isinstance(declaration.operation, syntax.Join):
             continue
         join = declaration.operation
