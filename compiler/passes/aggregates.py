@@ -17,9 +17,9 @@ from vsc.compiler.passes.columns import equal_names
 from vsc.compiler.passes.items import ItemRules, select, visible
 from vsc.compiler.passes.keys import new_key
 from vsc.compiler.passes.shapes import WINDOW_BOUNDS, Known, Shape, ShapeResult
-from vsc.plan import Call, Cast, Column, Item, Schema
+from vsc.plan import Column, Item, Schema
 from vsc.plan.expressions import Column as ColumnExpr
-from vsc.plan.expressions import Expr, Lambda
+from vsc.plan.expressions import with_columns
 from vsc.plan.types import TIMESTAMP
 
 __all__ = ["aggregate_shape"]
@@ -60,7 +60,11 @@ def aggregate_shape(known: Known, operation: syntax.Aggregate, schema: Schema, s
     if selection.schema is None or findings:
         return None, findings
     renamed = {old.name: new.name for old, new in zip(key, selection.schema.key, strict=True)}
-    items = tuple(Item(item.name, _with_names(item.expr, renamed), item.text) for item in selection.items)
+
+    def named_anew(column: ColumnExpr) -> ColumnExpr:
+        return replace(column, name=renamed.get(column.name, column.name))
+
+    items = tuple(Item(item.name, with_columns(item.expr, named_anew), item.text) for item in selection.items)
     columns = zip(group, selection.schema.key, strict=False)
     group = tuple(replace(item, name=column.name) for item, column in columns)
     return Shape(selection.schema, items=items, group=group, calls=calls.calls), findings
@@ -107,18 +111,3 @@ def _stars(operation: syntax.Aggregate) -> Iterator[Finding]:
                 (),
                 "select aggregates such as `count(*) as n`: the group columns are there anyway",
             )
-
-
-def _with_names(expr: Expr, names: Mapping[str, str]) -> Expr:
-    """`expr` with the key columns under their new names."""
-    match expr:
-        case ColumnExpr(name=name):
-            return replace(expr, name=names.get(name, name))
-        case Cast(arg=arg):
-            return replace(expr, arg=_with_names(arg, names))
-        case Call(args=args):
-            return replace(expr, args=tuple(_with_names(arg, names) for arg in args))
-        case Lambda(body):
-            return replace(expr, body=_with_names(body, names))
-        case _:
-            return expr

@@ -14,8 +14,7 @@ from vsc.compiler.passes.items import ItemRules, scope_input, select, visible
 from vsc.compiler.passes.shapes import Known, Shape, ShapeResult
 from vsc.compiler.passes.stream_joins import Bounds
 from vsc.plan import Call, Item, Schema, WithinAggregate
-from vsc.plan.expressions import Cast as CastExpr
-from vsc.plan.expressions import Column, Expr, Lambda, Literal, parts
+from vsc.plan.expressions import Column, Literal, parts, with_columns
 
 __all__ = ["has_calls", "within_shape"]
 
@@ -47,7 +46,7 @@ def within_shape(known: Known, join: syntax.Join, of_left: Scope, right: Schema,
     rules = ItemRules(left.key, own, ((name, left.value),), "give the column another name")
     selection = select(known.source, join.items, scope, rules)
     findings = [_of_right(join, finding) for finding in selection.findings]
-    items = tuple(replace(item, expr=_with_results(item.expr)) for item in selection.items)
+    items = tuple(replace(item, expr=with_columns(item.expr, _of_calls)) for item in selection.items)
     findings += _times_of_right(join, items)
     if selection.schema is None or findings:
         return None, findings
@@ -90,16 +89,6 @@ def _times_of_right(join: syntax.Join, items: tuple[Item, ...]) -> Iterator[Find
                     yield Finding("VSC116", written.span, message, (), "aggregate it: `max(event_time())`")
 
 
-def _with_results(expr: Expr) -> Expr:
-    """`expr` with the results of calls as columns of input 1."""
-    match expr:
-        case Column(name=name) if name.startswith("#"):
-            return replace(expr, input=1)
-        case CastExpr(arg=arg):
-            return replace(expr, arg=_with_results(arg))
-        case Call(args=args):
-            return replace(expr, args=tuple(_with_results(arg) for arg in args))
-        case Lambda(body):
-            return replace(expr, body=_with_results(body))
-        case _:
-            return expr
+def _of_calls(column: Column) -> Column:
+    """The results of calls are columns of input 1."""
+    return replace(column, input=1) if column.name.startswith("#") else column

@@ -10,7 +10,8 @@ lambda, its parameters as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from vsc.plan.record import record
 from vsc.plan.types import INT, ArrayType, DataType, MapType
@@ -27,6 +28,7 @@ __all__ = [
     "inside",
     "parameters_of",
     "parts",
+    "with_columns",
 ]
 
 Value = None | bool | int | float | str
@@ -159,3 +161,18 @@ def parts(expr: Expr) -> Iterator[Expr]:
         part = waiting.pop()
         yield part
         waiting.extend(inside(part))
+
+
+def with_columns(expr: Expr, changed: Callable[[Column], Column]) -> Expr:
+    """`expr` with each column as `changed` gives it."""
+    match expr:
+        case Column():
+            return changed(expr)
+        case Cast(arg):
+            return replace(expr, arg=with_columns(arg, changed))
+        case Call(args=args):
+            return replace(expr, args=tuple(with_columns(arg, changed) for arg in args))
+        case Lambda(body):
+            return replace(expr, body=with_columns(body, changed))
+        case _:
+            return expr
