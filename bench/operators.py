@@ -59,6 +59,8 @@ OPERATORS = {
     "join of two streams": "stream o = join s with r within 1 second select s.n as n, r.x as x;",
     "outer join of two streams": "stream o = outer join s with r within 1 second grace 3 seconds "
     "select s.n as n, r.x as x;",
+    "what came before": "stream o = left join s as l with s as r within (before = 100 seconds) "
+    "select count(*) as c, sum(r.n) as n, max(r.x) as x;",
     "distinct": "stream o = distinct s within 5 seconds;",
     "merge": "stream j = join s with u select n, g; stream l = join r with u select n, g; stream o = merge j, l;",
     "count by key": "table o = aggregate s group by k select count(*) as c;",
@@ -85,6 +87,7 @@ OPERATORS = {
 }  # fmt: skip
 FLOORS = {
     "correct, none late": 0.2, "correct, 1 % late": 0.2,  # each record is written, and moves to the key of its result
+    "what came before": 0.3,  # 50 records are read for each
     "session": 0.2, "sliding": 0.2, "collect_list": 0.2, "collect_set": 0.2, "collect_top": 0.2,
     "table aggregate, complete": 0.1, "join of tables, versioned": 0.15, "join of tables, complete": 0.1,
     "foreign-key join, versioned": 0.15, "foreign-key join, complete": 0.05,

@@ -101,7 +101,8 @@ record, or no version, would have been late."""
 
 LATE_VERSIONS = "late_versions"
 """The counter of a join of a stream with a versioned table: versions, tombstones among them, that came when records of
-their time had gone out already. Whether these have missed the version is not known: it is an upper bound."""
+their time had gone out already; and of a join that aggregates its right stream: such records of it. Whether those have
+missed it is not known: it is an upper bound."""
 
 HELD_RECORDS = "held_records"
 """The peak that windows and `suppress` report: the most windows open, or rows held, at the same time."""

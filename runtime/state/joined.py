@@ -140,21 +140,15 @@ def packed_each(before: Sequence[bytes | None], starts: Int64s, times: Int64s, r
     """Records that follow one another, each group behind those that are there `before`; `starts` are their places."""
     offsets = np.frombuffer(rows.buffers()[1], dtype=np.int32)[rows.offset : rows.offset + len(rows) + 1]
     data, bounds = memoryview(rows.buffers()[2] or b""), np.append(starts, len(rows))
+    known = [(0, b"", b"") if there is None else _parts(there) for there in before]
+    ends = offsets[1:] - np.repeat(offsets[starts] - [len(body) for _, _, body in known], np.diff(bounds))
     heads = np.empty(len(rows), dtype=_HEAD)
-    heads["time"], heads["end"] = times, offsets[1:] - np.repeat(offsets[starts], np.diff(bounds))
-    said, values = memoryview(heads.tobytes()), []
-    every = zip(before, bounds.tolist(), bounds[1:].tolist(), offsets[bounds].tolist(), strict=False)
-    ends = offsets[bounds[1:]].tolist()
-    for (there, first, last, low), high in zip(every, ends, strict=True):
-        if there is None:
-            said_here = said[first * _HEAD.itemsize : last * _HEAD.itemsize]
-            values.append(b"".join((_COUNT.pack(last - first), said_here, data[low:high])))
-            continue
-        known, known_heads, body = _parts(there)
-        behind_it = heads[first:last].copy()
-        behind_it["end"] += len(body)
-        count = _COUNT.pack(known + last - first)
-        values.append(b"".join((count, known_heads, behind_it.tobytes(), body, data[low:high])))
+    heads["time"], heads["end"] = times, ends
+    said, cuts, values = memoryview(heads.tobytes()), (bounds * _HEAD.itemsize).tolist(), []
+    counts, offset = np.diff(bounds).tolist(), offsets[bounds].tolist()
+    for at, (count, own, body) in enumerate(known):
+        parts = own, said[cuts[at] : cuts[at + 1]], body, data[offset[at] : offset[at + 1]]
+        values.append(b"".join((_COUNT.pack(count + counts[at]), *parts)))
     return values
 
 

@@ -65,19 +65,19 @@ class RowColumns:
             return fixed
         return pc.binary_join_element_wise(fixed, *variable, b"", null_handling="replace", null_replacement=b"")
 
-    def decode(self, rows: pa.BinaryArray) -> tuple[pa.Array, ...]:
-        """The columns of encoded rows; where `rows` is null, every column is null.
+    def decode(self, rows: pa.BinaryArray, wanted: Sequence[int]) -> tuple[pa.Array, ...]:
+        """The `wanted` columns of encoded rows; where `rows` is null, every column is null.
 
         Raises ValueError for a row of another format version, or of other columns.
         """
         if rows.null_count:
             valid = rows.is_valid().to_numpy(zero_copy_only=False)
             place = pa.array(np.cumsum(valid) - 1, mask=~valid)
-            dense = self.decode(rows.drop_null())
+            dense = self.decode(rows.drop_null(), wanted)
             return tuple(column.take(place) for column in dense)
         count, header = len(rows), self._header
         if count == 0:
-            return tuple(pa.array([], arrow_type(t)) for t in self._types)
+            return tuple(pa.array([], arrow_type(self._types[i])) for i in wanted)
         starts = np.frombuffer(rows.buffers()[1], dtype=np.int32)[rows.offset : rows.offset + count + 1]
         data = rows.buffers()[2] or pa.py_buffer(b"")
         if (np.diff(starts) < header.itemsize).any():
@@ -89,12 +89,13 @@ class RowColumns:
         pieces, width = _pieces(fixed, starts, data, variable), len(variable) + 1
         columns = []
         has_nulls = bool(fixed["nulls"].any())
-        for i, (data_type, slot) in enumerate(zip(self._types, self._slots, strict=True)):
+        for i in wanted:
+            data_type, slot = self._types[i], self._slots[i]
             nulls = ((fixed["nulls"][:, i >> 3] >> (i & 7)) & 1).astype(np.bool_) if has_nulls else None
             if slot.variable:
                 # A null among the indices gives a null, whatever lies there.
-                wanted = np.arange(count, dtype=np.int64) * width + variable.index(i) + 1
-                columns.append(_variable_column(pieces.take(pa.array(wanted, mask=nulls)), data_type, slot))
+                places = np.arange(count, dtype=np.int64) * width + variable.index(i) + 1
+                columns.append(_variable_column(pieces.take(pa.array(places, mask=nulls)), data_type, slot))
             else:
                 columns.append(_fixed_column(fixed[f"c{i}"], nulls, data_type))
         return tuple(columns)

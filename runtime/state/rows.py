@@ -100,10 +100,10 @@ class RowCodec:
         """
         return self._columns.encode(arrays, len(arrays[0]) if count is None else count)
 
-    def decode_columns(self, rows: pa.BinaryArray) -> tuple[pa.Array, ...]:
-        """The columns of encoded rows, with the Arrow types of the codec's types.
+    def decode_columns(self, rows: pa.BinaryArray, wanted: Sequence[int] | None = None) -> tuple[pa.Array, ...]:
+        """The columns of encoded rows, or those that are `wanted`, with the Arrow types of the codec's types.
 
         Where `rows` is null (a tombstone) every column is null. Raises ValueError for another format version, and for
         rows of other columns.
         """
-        return self._columns.decode(rows)
+        return self._columns.decode(rows, range(len(self.types)) if wanted is None else wanted)

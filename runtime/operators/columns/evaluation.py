@@ -97,6 +97,10 @@ class Evaluation:
         """The items over all rows, given all columns of the input."""
         return self.run(Side([columns[i] for i in self.wanted[0]], times))
 
+    def seeing(self, columns: Sequence[pa.Array], times: Int64s) -> Computed:
+        """The items over all rows, given the columns that are `wanted` of the input."""
+        return self.run(Side(columns, times))
+
     def true(self, columns: Sequence[pa.Array], times: Int64s, asked: Mask) -> tuple[Mask, Failed]:
         """Where `asked` and the first item is true (not null); it is evaluated only where `asked`."""
         computed = self.where(columns, times, asked)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from vsc.runtime.records import Int64s, Mask
 
-__all__ = ["SAFE", "Segments"]
+__all__ = ["SAFE", "Segments", "positive"]
 
 SAFE = 2**62
 """Two integers below it can be added without overflow."""
@@ -122,7 +122,7 @@ class Segments:
         wins, or the last one.
         """
         groups = self.count
-        ranks, span = _positive(np.concatenate([start, rank]), np.concatenate([known, counts]), groups)
+        ranks, span = positive(np.concatenate([start, rank]), np.concatenate([known, counts]), groups)
         # A group's start value comes before its records. With the group in front, one running maximum covers all.
         at_start = self.starts + np.arange(groups)
         at_record = np.arange(len(self)) + self.group + 1
@@ -152,7 +152,7 @@ def _sorted_by(group: Int64s, groups: int) -> Int64s:
     return low[high]
 
 
-def _positive(values: Int64s, counts: Mask, groups: int) -> tuple[Int64s, int]:
+def positive(values: Int64s, counts: Mask, groups: int) -> tuple[Int64s, int]:
     """Numbers from 1 in the order of the `values` that count, 0 for the others; and a bound above all numbers.
 
     The bound times `groups` fits in an int64.

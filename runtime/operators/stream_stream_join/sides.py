@@ -50,6 +50,10 @@ class Layout:
         """The columns of one side, given those of both."""
         return tuple(columns[self._own[side]])
 
+    def some(self, side: int, rows: pa.BinaryArray, wanted: Sequence[int]) -> tuple[pa.Array, ...]:
+        """The `wanted` columns of one side, of rows."""
+        return self.codec.decode_columns(rows, [self._own[side].start + number for number in wanted])
+
 
 @dataclass(frozen=True, slots=True)
 class Held:

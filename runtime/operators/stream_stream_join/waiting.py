@@ -17,7 +17,7 @@ from vsc.runtime.operators.stream_stream_join.sides import Layout, Side, placed
 from vsc.runtime.records import END_OF_TIME, Int64s, Mask
 from vsc.runtime.state.joined import Joined, RecordKey, records_in
 
-__all__ = ["Alone", "Changes", "alone", "changes"]
+__all__ = ["Alone", "Changes", "alone", "changes", "waiting_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +104,16 @@ def changes(state: Joined, found: Sequence[Alone], layout: Layout) -> Changes:
     for one in found:
         side, names = one.side, one.side.flow.space.keys
         gone.update((side.held.places[at], int(n)) for at, n in _counted(side.held.place[one.done]))
-        met = _waiting_at(state, side.number, names, side.rows.time[one.met], side.rows.key[one.met])
+        met = waiting_at(state, side.number, names, side.rows.time[one.met], side.rows.key[one.met])
         gone.update((place, records_in(value)) for place, value in met.items() if place not in gone)
-        known = _waiting_at(state, side.number, names, side.flow.time[one.stays], side.flow.key[one.stays])
+        known = waiting_at(state, side.number, names, side.flow.time[one.stays], side.flow.key[one.stays])
         left = {place: value for place, value in known.items() if place not in gone}
         puts += placed(side, layout, one.stays, side.flow.time, left)
         added += len(one.stays)
     return Changes(puts, list(gone), state.waiting + added - sum(gone.values()))
 
 
-def _waiting_at(state: Joined, side: int, names: Sequence[bytes], time: Int64s, key: Int64s) -> dict[RecordKey, bytes]:
+def waiting_at(state: Joined, side: int, names: Sequence[bytes], time: Int64s, key: Int64s) -> dict[RecordKey, bytes]:
     """The records that wait at these times and keys, by their places."""
     if not state.waiting:
         return {}

@@ -12,7 +12,6 @@ its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -22,47 +21,20 @@ from vsc.runtime.metrics import GRACE_NEEDED, Missed
 from vsc.runtime.operators.clock import Timing
 from vsc.runtime.operators.columns.evaluation import Evaluation, Failed
 from vsc.runtime.operators.columns.evaluation import Side as Seen
-from vsc.runtime.operators.columns.flow import Flow, taken
+from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.columns.moments import Moments, processing
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.stream_stream_join.pairs import Rows
-from vsc.runtime.operators.stream_stream_join.sides import Held, Layout, Side, bucket_width, grouped, placed
-from vsc.runtime.operators.tables.pool import Pool
+from vsc.runtime.operators.stream_stream_join.sides import Layout, Side, bucket_width
 from vsc.runtime.operators.within_aggregate.calls import Calls
-from vsc.runtime.operators.within_aggregate.ranges import Asked, Sorted
+from vsc.runtime.operators.within_aggregate.kept import keep, read
+from vsc.runtime.operators.within_aggregate.outgoing import Lefts, Out, outgoing
+from vsc.runtime.operators.within_aggregate.ranges import Sorted
+from vsc.runtime.operators.within_aggregate.rights import Rights
 from vsc.runtime.records import Int64s, Mask
-from vsc.runtime.state.joined import Joined, RecordKey, unpacked
+from vsc.runtime.state.joined import Joined
 
 __all__ = ["Aggregating"]
-
-_NO_ROWS = np.zeros(0, dtype=np.int64)
-_BEGINNING = -(2**62)
-
-
-@dataclass(frozen=True, slots=True)
-class _Out:
-    """Left records whose results go out: their moments, the numbers of their keys, their places in the columns of the
-    side, their times, the time from which on right records are found, how many records of the batch come before, and
-    which of them have waited."""
-
-    at: Moments
-    key: Int64s
-    place: Int64s
-    time: Int64s
-    limit: Int64s
-    seen: Int64s
-    waited: Mask
-
-    def __len__(self) -> int:
-        return len(self.key)
-
-    def select(self, rows: Int64s) -> _Out:
-        """The records at `rows`."""
-        return _Out(
-            self.at.take(rows), self.key[rows], self.place[rows], self.time[rows], self.limit[rows], self.seen[rows],
-            self.waited[rows],
-        )  # fmt: skip
 
 
 class Aggregating(Step):
@@ -78,29 +50,31 @@ class Aggregating(Step):
 
     def fed(self, feeding: Sequence[Flow | None]) -> Flow:
         """The results for the left records, and for those that time releases between them."""
+        operation, state, layout = self._operation, self._state, self._layout
         left, right = (self._entered(side, flow) for side, flow in enumerate(feeding))
-        right = self._counting(right)
+        right, args = self._counting(right)
         events, arrivals = self._events(left, right)
-        timing = self._site.timing(events, self._state.stream_time)
-        side, begins, event = self._waiting(left, arrivals[0], timing)
-        rows, stored, read = self._right(side, left, right, arrivals[1])
-        out = self._outgoing(side, begins, event, timing)
-        flow = self._results(out, side, rows, stored, right)
-        self._note_late(side, timing)
-        self._keep(side, right, arrivals, begins[event[len(side.held.key) :] >= timing.never], event, timing, read)
+        timing = self._site.timing(events, state.stream_time)
+        lefts = Lefts.of(left, arrivals[0], timing, state, operation)
+        out = outgoing(lefts, operation, timing)
+        buckets = read(state, operation, self._site.space, out, right)
+        rights = Rights.of(buckets, right, arrivals[1], args, self._calls.arguments, layout)
+        flow = self._results(out, lefts.side, rights)
+        self._note_late(lefts.side, timing)
+        self._note_late_rights(right, arrivals[1], timing)
+        keep(state, operation, layout, lefts, right, arrivals[1], timing, buckets)
         return flow
-
-    # ------------------------------------------------------------------------------------------------------- what comes
 
     def _entered(self, side: int, flow: Flow | None) -> Flow:
         return self._site.nothing(side) if flow is None else self._site.with_value(flow, side)
 
-    def _counting(self, right: Flow) -> Flow:
-        """The right records without those on which an argument of a call fails."""
+    def _counting(self, right: Flow) -> tuple[Flow, tuple[pa.Array, ...]]:
+        """The right records without those on which an argument of a call fails, and these arguments."""
         found = self._calls.arguments.over(right)
         if not found.failed:
-            return right
-        return right.select(self._site.kept(right, found.failed, self._site.inputs[1]))
+            return right, found.columns
+        kept = self._site.kept(right, found.failed, self._site.inputs[1])
+        return right.select(kept), taken(found.columns, np.flatnonzero(kept))
 
     def _events(self, left: Flow, right: Flow) -> tuple[Flow, tuple[Int64s, Int64s]]:
         """The records of both sides in the order of their arrival, without columns; by side, the places in it."""
@@ -112,92 +86,17 @@ class Aggregating(Step):
         there = np.ones(len(order), dtype=np.bool_)
         return Flow(at.take(order), key, self._site.space, time, there, (), ()), (arrival[first:], arrival[:first])
 
-    def _waiting(self, left: Flow, arrival: Int64s, timing: Timing) -> tuple[Side, Int64s, Int64s]:
-        """The left side with what it holds and may come out, the records of the batch that begin to wait, and the
-        events at which the held ones, then these, come out."""
-        operation, state, space = self._operation, self._state, self._site.space
-        wait = operation.after + operation.grace
-        held = Held.of(state.waiting_before(0, timing.now - wait) if operation.waits else [], space)
-        side = Side(0, left, Rows(left.key, left.time, arrival, 0), pa.array([], pa.binary()), held)
-        if not operation.waits:
-            return side, _NO_ROWS, _NO_ROWS
-        begins = np.flatnonzero(left.time + wait >= timing.clock[arrival])
-        due = np.concatenate([held.time, left.time[begins]]) + wait + 1
-        return side, begins, timing.passes(due)
-
-    def _outgoing(self, side: Side, begins: Int64s, event: Int64s, timing: Timing) -> _Out:
-        """All left records whose results go out in this batch, in the order of their moments."""
-        operation, held, left = self._operation, side.held, side.flow
-        once = np.ones(len(left), dtype=np.bool_)
-        once[begins] = False
-        rows, arrival = np.flatnonzero(once), side.rows.arrival[once]
-        limit = timing.clock[arrival] - operation.span
-        at = timing.given(arrival, np.zeros(len(rows), dtype=np.int64))
-        here = _Out(
-            at, left.key[rows], side.place(rows), left.time[rows], limit, arrival, np.zeros(len(rows), np.bool_)
-        )
-        if not operation.waits:
-            return here
-        key, time = (np.concatenate(both) for both in ((held.key, left.key[begins]), (held.time, left.time[begins])))
-        place = np.concatenate([side.held_place(np.arange(len(held.key))), side.place(begins)])
-        out = np.flatnonzero(event < timing.never)
-        key, time, place, event = key[out], time[out], place[out], event[out]
-        due = time + operation.after + operation.grace + 1
-        names = self._site.space.keys
-        order, moments = timing.sent(event, due, [names[number] for number in key.tolist()])
-        seen = timing.seen(event, due)[order]
-        every = np.full(len(order), _BEGINNING)
-        later = _Out(moments, key[order], place[order], time[order], every, seen, np.ones(len(order), np.bool_))
-        return _merged(here, later)
-
-    # ---------------------------------------------------------------------------------------------------- what is there
-
-    def _right(
-        self, side: Side, left: Flow, right: Flow, arrival: Int64s
-    ) -> tuple[Rows, pa.BinaryArray, dict[RecordKey, bytes]]:
-        """The right rows that left records of this batch may ask for, those of the store first; and their buckets."""
-        operation, state, space = self._operation, self._state, self._site.space
-        width = bucket_width(operation)
-        times = np.concatenate([side.held.time, left.time])
-        keys = np.concatenate([side.held.key, left.key])
-        asked = [(np.maximum(times - operation.before, 0) // width, keys), ((times + operation.after) // width, keys)]
-        asked.append((right.time // width, right.key))
-        bucket, key = (np.concatenate(part) for part in zip(*asked, strict=True))
-        there = (bucket * width <= state.newest[1]) & ((bucket + 1) * width > state.floor[1])
-        order, first = grouped(bucket[there], key[there])
-        places = zip(bucket[there][order][first].tolist(), key[there][order][first].tolist(), strict=True)
-        wanted = [RecordKey(1, number, space.keys[of]) for number, of in places]
-        read = {place: value for place, value in zip(wanted, state.rows(wanted), strict=True) if value is not None}
-        of, time, stored = unpacked(list(read.values()))
-        own = space.encoded([place.key for place in read])[of]
-        before = np.full(len(own), -1, dtype=np.int64)
-        rows = Rows(
-            np.concatenate([own, right.key]), np.concatenate([time, right.time]), np.concatenate([before, arrival]),
-            len(own),
-        )  # fmt: skip
-        return rows, stored, read
-
-    # --------------------------------------------------------------------------------------------------- what comes out
-
-    def _results(self, out: _Out, side: Side, rows: Rows, stored: pa.BinaryArray, right: Flow) -> Flow:
+    def _results(self, out: Out, side: Side, rights: Rights) -> Flow:
+        """The results, in the order of their moments."""
         operation, site = self._operation, self._site
-        args, rows = self._arguments(rows, stored, right)
-        ordered, last = Sorted(rows), out.time - 1 if operation.strictly_before else out.time + operation.after
-        asked = [Asked(out.key, np.maximum(out.time - over, out.limit), last, out.seen) for over in operation.overs]
-        whole = Asked(out.key, np.maximum(out.time - operation.before, out.limit), last, out.seen)
-        met = ordered.any(whole)
+        ordered = Sorted(rights.rows, len(site.space.keys))
+        pieces = ordered.pieces(out.asked(operation))
+        met = pieces.counts > 0
         if operation.left:
-            for waited in (False, True):
-                alone = np.flatnonzero(~met & (out.waited == waited))
-                flow = self._records(out.select(alone), side)
-                site.lose(Missed.NO_RECORD, flow, np.ones(len(alone), dtype=np.bool_), waited=waited)
-        else:
-            kept = np.flatnonzero(met)
-            out, asked = (
-                out.select(kept),
-                [Asked(a.key[kept], a.first[kept], a.last[kept], a.seen[kept]) for a in asked],
-            )
-        columns, failed = self._calls.results(ordered, asked, args, rows.time)
+            self._note_alone(out, side, ~met)
+        elif not met.all():
+            out, pieces = out.select(np.flatnonzero(met)), pieces.select(met)
+        columns, failed = self._calls.results(ordered, out.asked(operation), pieces, rights.args, rights.rows.time)
         flow = self._records(out, side)
         seen = [flow.columns[i] for i in self._items.wanted[0]], [columns[i] for i in self._items.wanted[1]]
         found = self._items.run(Seen(seen[0], out.time), Seen(seen[1], out.time))
@@ -218,33 +117,25 @@ class Aggregating(Step):
                 kept[rows] = self._site.kept(flow.select(chosen), why, waited=late)
         return kept
 
-    def _arguments(self, rows: Rows, stored: pa.BinaryArray, right: Flow) -> tuple[tuple[pa.Array, ...], Rows]:
-        """The arguments of the calls for all right rows, without the stored ones on which one fails: the calls are
-        others than when these came."""
-        layout, count = self._layout, rows.stored
-        every = layout.all(1, right.values, len(right))
-        values = layout.own(1, Pool(layout.codec, stored, every).take(np.arange(len(rows.key), dtype=np.int64)))
-        if not len(rows.key):
-            return self._calls.arguments.over(right).columns, rows
-        found = self._calls.arguments.rows((*self._keys(rows.key), *values), rows.time)
-        if not found.failed:
-            return found.columns, rows
-        kept = np.array([row for row in range(len(rows.key)) if row not in found.failed], dtype=np.int64)
-        left = Rows(rows.key[kept], rows.time[kept], rows.arrival[kept], int((kept < count).sum()))
-        return taken(found.columns, kept), left
-
-    def _records(self, out: _Out, side: Side) -> Flow:
+    def _records(self, out: Out, side: Side) -> Flow:
         """Left records at the moments of their results."""
-        values, there = side.columns(self._layout, out.place), np.ones(len(out), dtype=np.bool_)
-        return Flow(out.at, out.key, self._site.space, out.time, there, self._keys(out.key), values)
+        space, held = self._site.space, side.held
+        keys, values = side.flow.keys, side.flow.values
+        if len(held.key):
+            known = space.codec.decode_columns([place.key for place in held.places])
+            keys = stacked(taken(known, held.place), keys)
+            values = side.columns(self._layout, np.arange(len(held.key) + len(side.flow)))
+        if self._operation.waits or len(out) < len(side.flow):
+            keys, values = taken(keys, out.place), taken(values, out.place)
+        return Flow(out.at, out.key, space, out.time, np.ones(len(out), dtype=np.bool_), keys, values)
 
-    def _keys(self, key: Int64s) -> tuple[pa.Array, ...]:
-        """The key columns of the keys with these numbers: others of the batch may be those of records without a key."""
-        space = self._site.space
-        numbers, row = np.unique(key, return_inverse=True)
-        return taken(space.codec.decode_columns([space.keys[number] for number in numbers.tolist()]), row)
-
-    # ----------------------------------------------------------------------------------------------------- what is kept
+    def _note_alone(self, out: Out, side: Side, alone: Mask) -> None:
+        """Counts the left records that have met none."""
+        for waited in (False, True):
+            some = np.flatnonzero(alone & (out.waited == waited))
+            if len(some):
+                flow = self._records(out.select(some), side)
+                self._site.lose(Missed.NO_RECORD, flow, np.ones(len(some), dtype=np.bool_), waited=waited)
 
     def _note_late(self, side: Side, timing: Timing) -> None:
         """Counts the left records that come too late to wait, and those that may miss right records."""
@@ -259,33 +150,19 @@ class Aggregating(Step):
             if late.any():
                 site.peak(GRACE_NEEDED, int(behind[late].max()))
 
-    def _keep(
-        self, side: Side, right: Flow, arrivals: Sequence[Int64s], stays: Int64s, event: Int64s, timing: Timing,
-        read: dict[RecordKey, bytes],
-    ) -> None:  # fmt: skip
-        """Writes the right records that can be found, and the left ones that wait."""
-        operation, state, width = self._operation, self._state, bucket_width(self._operation)
-        floor = max(timing.kept - operation.span, state.floor[1])
-        newest = [
-            max([old, *times.tolist()]) for old, times in zip(state.newest, _times(side.flow, right), strict=True)
-        ]
-        limit = np.maximum(timing.clock[arrivals[1]] - operation.span, state.floor[1])
-        bucket = right.time // width
-        found = np.flatnonzero((right.time >= limit) & ((bucket + 1) * width > floor))
-        other = Side(1, right, Rows(right.key, right.time, arrivals[1], 0), pa.array([], pa.binary()), side.held)
-        rows = placed(other, self._layout, found, bucket, read)
-        done = event[: len(side.held.key)] < timing.never
-        gone = {side.held.places[at] for at in np.unique(side.held.place[done]).tolist()}
-        left = sorted(set(zip(side.flow.time[stays].tolist(), side.flow.key[stays].tolist(), strict=True)))
-        places = [RecordKey(0, time, side.flow.space.keys[key]) for time, key in left]
-        there = zip(places, state.waits(places) if state.waiting else [None] * len(places), strict=True)
-        known = {place: value for place, value in there if value is not None and place not in gone}
-        puts = placed(side, self._layout, stays, side.flow.time, known)
-        if not (rows or puts or gone or timing.kept != state.stream_time or floor != state.floor[1]):
+    def _note_late_rights(self, right: Flow, arrival: Int64s, timing: Timing) -> None:
+        """Counts the right records that came when left ones for which they count may have gone out, as the late
+        versions of a table are. Of a stream that is joined with itself, those that are late as left ones are not
+        counted twice."""
+        operation, site, clock = self._operation, self._site, self._site.batch.clock
+        if clock is None or not len(right):
             return
-        count = state.waiting + len(stays) - int(done.sum())
-        state.stream_time, state.newest, state.floor = timing.kept, newest, [state.floor[0], floor]
-        state.write(rows, puts, list(gone), count)
+        behind = clock.ahead_of(site.node.name, right.at) - right.time - int(operation.strictly_before)
+        late = behind > operation.grace if operation.waits else behind >= 0
+        if site.node.inputs[0] == site.node.inputs[1] and operation.waits:
+            late &= timing.clock[arrival] - right.time <= operation.after + operation.grace
+        if late.any():
+            site.losses.late(site.node, int(late.sum()), max(int(behind[late].max()), 1))
 
     def waiting(self) -> list[tuple[int, bytes]]:
         """Never asked for: see `Step`."""
@@ -294,20 +171,3 @@ class Aggregating(Step):
     def release(self, waiting: list[tuple[int, bytes]], at: Moments) -> Flow:
         """Never asked for: see `Step`."""
         raise AssertionError("nothing is taken out of it")
-
-
-def _times(left: Flow, right: Flow) -> tuple[Int64s, Int64s]:
-    return left.time, right.time
-
-
-def _merged(one: _Out, other: _Out) -> _Out:
-    both = _Out(
-        Moments.concat([one.at, other.at]),
-        np.concatenate([one.key, other.key]),
-        np.concatenate([one.place, other.place]),
-        np.concatenate([one.time, other.time]),
-        np.concatenate([one.limit, other.limit]),
-        np.concatenate([one.seen, other.seen]),
-        np.concatenate([one.waited, other.waited]),
-    )
-    return both.select(processing(both.at))

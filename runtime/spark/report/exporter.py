@@ -100,7 +100,9 @@ class PrometheusDisplay(Display, Collector):
                 for reason, count in reasons.items():
                     found.add_metric([node, reason], count)
             yield found
-        late = CounterMetricFamily("vsc_late_versions", "Versions that a join may have missed", labels=["node"])
+        late = CounterMetricFamily(
+            "vsc_late_versions", "Versions, or right records, that a join may have missed", labels=["node"]
+        )
         for node, versions in data.pop(LATE_VERSIONS).items():
             assert isinstance(versions, int)
             late.add_metric([node], versions)

@@ -184,9 +184,9 @@ def _advice(data: Mapping[str, Any]) -> list[str]:
 def _late_versions(data: Mapping[str, Any]) -> list[str]:
     needed = data.get(GRACE_NEEDED, {})
     return [
-        f"in '{node}' {counted(n, 'version')} of the table came after records of their time had been joined, which may "
-        f"be wrong now: with `grace {rounded_duration(needed[node])}` the join would have waited for "
-        f"{'it' if n == 1 else 'them'}, with `correct` for that long the results would have been corrected"
+        f"in '{node}' {counted(n, 'row')} of the right side came after records of their time had been joined, which "
+        f"may be wrong now: with `grace {rounded_duration(needed[node])}` the join would have waited for "
+        f"{'it' if n == 1 else 'them'}, with `correct` for that long, of a table, the results would have been corrected"
         for node, n in data[LATE_VERSIONS].items()
     ]
 

@@ -43,6 +43,7 @@ class Within:
         forward: RecordConsumer,
     ) -> None:
         self._node, self._name, self._operation = node.name, node.owner, operation
+        self._of_itself = node.inputs[0] == node.inputs[1]
         self._calls = Calls(node, Aggregate("stream", schemas[1], operation.calls, (), None, False))
         self._items = items(node.owner, operation.items, [schemas[0], Schema((), operation.call_columns)])
         self._widths = [len(schema.value) for schema in schemas]
@@ -82,8 +83,21 @@ class Within:
             self._context.failed(failure)
             return
         self._newest = max(self._newest, time)
+        self._note_late(time)
         if time >= self._time - self._operation.span:
             self._rows.append(record)
+
+    def _note_late(self, time: int) -> None:
+        """Notes a right record that comes when left ones for which it counts may be gone."""
+        operation, clock = self._operation, self._context.clock
+        if clock is None:
+            return
+        behind = clock.ahead_of(self._node) - time - operation.strictly_before
+        late = behind > operation.grace if operation.waits else behind >= 0
+        counted = self._of_itself and operation.waits and self._time - time > operation.after + operation.grace
+        if late and not counted and self._name not in self._context.repeated:
+            self._context.metrics.late(self._name, 1)
+            self._context.metrics.peak(self._name, GRACE_NEEDED, max(behind, 1))
 
     def _taken(self, key: Row, value: Row | None, time: int) -> _Record | None:
         if None in key or value is None:

@@ -65,6 +65,27 @@ def test_without_grace_a_result_goes_out_at_its_record_over_what_has_come() -> N
         assert given(driver) == [(2, 1, None, [5], 16), (4, 2, 7, [5, 7], 16), (6, 0, None, [], 18)]
 
 
+@pytest.mark.parametrize(
+    ("clauses", "came", "late", "needed"),
+    [
+        ("grace 5 ms", [("a", 10), ("b", 16), ("b", 11), ("b", 10), ("b", 9)], 2, 7),
+        ("grace 5 ms strictly before", [("a", 10), ("b", 16), ("b", 10), ("b", 9)], 1, 6),
+        ("", [("b", 10), ("a", 11), ("b", 12), ("b", 12), ("b", 11)], 2, 1),
+        ("strictly before", [("a", 11), ("b", 11), ("b", 10)], 1, 1),
+    ],
+)
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_right_records_are_late_if_they_come_when_left_ones_may_have_gone_out(
+    clauses: str, came: list[tuple[str, int]], late: int, needed: int, partitions: int
+) -> None:
+    text = STREAMS + f"stream o = left join a as l with b as r within (before = 10 ms) {clauses} select count(*) as n;"
+    with TopologyTestDriver(text, partitions=partitions) as driver:
+        for number, (name, at) in enumerate(came):
+            driver.pipe(name, {"id": number, "k": "xyz"[number % 3], "n": 0, "at": at})
+        found = driver.metrics()
+        assert (found["late_versions"], found["grace_needed"]) == ({"o": late}, {"o": needed})
+
+
 Row = tuple[str, int, str, int | None, int]
 
 

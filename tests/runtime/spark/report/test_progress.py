@@ -138,12 +138,12 @@ def test_versions_that_a_join_may_have_missed_are_told_with_what_to_do() -> None
     one.metrics.peak("priced", GRACE_NEEDED, 6)
     one.metrics.late("sold", 1_200)
     one.metrics.peak("sold", GRACE_NEEDED, 5_400_001)
-    came = "of the table came after records of their time had been joined, which may be wrong now: with"
-    corrected = "with `correct` for that long the results would have been corrected"
+    came = "of the right side came after records of their time had been joined, which may be wrong now: with"
+    corrected = "with `correct` for that long, of a table, the results would have been corrected"
     assert notes(one.metrics) == [
         "late versions 1 in 'priced', 1,200 in 'sold'",
-        f"in 'priced' 1 version {came} `grace 6 ms` the join would have waited for it, {corrected}",
-        f"in 'sold' 1,200 versions {came} `grace 1 hour 31 minutes` the join would have waited for them, {corrected}",
+        f"in 'priced' 1 row {came} `grace 6 ms` the join would have waited for it, {corrected}",
+        f"in 'sold' 1,200 rows {came} `grace 1 hour 31 minutes` the join would have waited for them, {corrected}",
     ]
     stream = io.StringIO()
     show, tracker = display("lines", stream), Tracker()
