@@ -109,7 +109,7 @@ def _numbers(column: pa.Array, of: DataType) -> tuple[Any, Callable[[Any, Any], 
 
 
 def _winners(column: pa.Array, of: DataType, greatest: bool, pieces: Pieces, last_of_equal: bool = False) -> Int64s:
-    """The place of the row whose value wins, -1 where there is none; of equal ones that of the first, or of the last."""
+    """The place of the row whose value wins, -1 where there is none; of equal ones the first place, or the last."""
     count, known = len(column), valid(column)
     number, _ = positive(ranks(column, of, greatest), known, max(count, 1))
     place = np.arange(count)
