@@ -16,7 +16,8 @@ from vsc.compiler.diagnostics.model import Diagnostic, Finding, TopologyError, l
 from vsc.compiler.environment import Environment
 from vsc.compiler.includes import Includes
 from vsc.compiler.parser import parse
-from vsc.compiler.passes.check import CheckedTopology, Survey, check, survey
+from vsc.compiler.passes.check import CheckedTopology, check, survey
+from vsc.compiler.passes.survey import Survey
 from vsc.compiler.resolve import resolve
 from vsc.compiler.source import SourceFile
 from vsc.compiler.topology import Topology

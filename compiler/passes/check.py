@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from vsc.compiler.diagnostics.codes import CODES
@@ -10,7 +9,7 @@ from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.passes.ages import check_ages
 from vsc.compiler.passes.clock import DEFAULT_CLOCK, check_clock, check_quiet
 from vsc.compiler.passes.complete import check_complete
-from vsc.compiler.passes.connectors import Connectors, check_connectors
+from vsc.compiler.passes.connectors import check_connectors
 from vsc.compiler.passes.constants import check_constants
 from vsc.compiler.passes.correct import check_correct
 from vsc.compiler.passes.cycles import check_cycles
@@ -19,7 +18,7 @@ from vsc.compiler.passes.expiry import check_expiry
 from vsc.compiler.passes.formats import check_formats
 from vsc.compiler.passes.functions import check_functions
 from vsc.compiler.passes.histories import check_histories
-from vsc.compiler.passes.kinds import Kinds, check_kinds
+from vsc.compiler.passes.kinds import check_kinds
 from vsc.compiler.passes.lateness import check_lateness
 from vsc.compiler.passes.nulls import check_nulls
 from vsc.compiler.passes.patterns import check_patterns
@@ -31,39 +30,20 @@ from vsc.compiler.passes.reorder import check_reorder
 from vsc.compiler.passes.reserved import check_reserved
 from vsc.compiler.passes.retention import check_retention
 from vsc.compiler.passes.schemas import check_schemas
-from vsc.compiler.passes.shapes import Shapes
-from vsc.compiler.passes.stores import Stores, check_stores
+from vsc.compiler.passes.stores import check_stores
 from vsc.compiler.passes.suppress import check_suppress
+from vsc.compiler.passes.survey import Survey
 from vsc.compiler.passes.upserts import check_upserts
 from vsc.compiler.passes.usage import check_usage
-from vsc.compiler.passes.versioning import Statuses, check_versioning
-from vsc.compiler.passes.windows import Windows, check_windows
+from vsc.compiler.passes.versioning import check_versioning
+from vsc.compiler.passes.windows import check_windows
 from vsc.compiler.passes.zones import check_zones
 from vsc.compiler.source import SourceFile
 from vsc.compiler.topology import Topology
-from vsc.plan import Clock, Suppress
 
-__all__ = ["CheckedTopology", "Survey", "check", "survey"]
+__all__ = ["CheckedTopology", "check", "survey"]
 
 _SEAL = object()
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """A topology with everything that the passes found out about it. Nodes with an error have no facts."""
-
-    source: SourceFile
-    topology: Topology
-    clock: Clock | None
-    quiet: int | None
-    order: tuple[str, ...]
-    kinds: Kinds
-    shapes: Shapes
-    stores: Stores
-    statuses: Statuses
-    connectors: Connectors
-    windows: Windows
-    suppressed: Mapping[str, Suppress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,33 +82,33 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
     suppressed, of_suppress = check_suppress(topology, order, clock or DEFAULT_CLOCK, kinds, statuses, windows)
     shapes, of_schemas = check_schemas(source, topology, order, kinds, windows)
     connectors, of_connectors = check_connectors(topology, kinds)
+    found = Survey(
+        source, topology, clock, quiet, order, kinds, shapes, stores, statuses, connectors, windows, suppressed
+    )
     findings = (
         *check_functions(topology), *check_constants(topology), *of_clock, *of_quiet, *cyclic, *of_kinds, *of_stores,
         *of_versioning, *of_windows, *of_suppress, *of_schemas, *of_connectors,
-        *check_retention(topology, order, kinds, stores, statuses, connectors),
-        *check_correct(topology, order, clock or DEFAULT_CLOCK, kinds, shapes, stores, statuses),
+        *check_retention(found),
+        *check_correct(found),
         *check_expiry(topology, order, kinds, stores, windows),
-        *check_complete(topology, order, clock or DEFAULT_CLOCK, kinds, stores, windows),
+        *check_complete(found),
         *check_ages(topology, order, kinds, stores),
-        *check_formats(topology, kinds, shapes, stores, connectors, windows),
+        *check_formats(found),
         *check_histories(topology, shapes, stores, statuses, connectors),
         *check_patterns(topology),
         *check_record_times(topology, order, kinds, shapes),
         *check_places(topology, connectors),
         *check_nulls(topology, order, shapes),
         *check_upserts(topology, order, kinds, shapes),
-        *check_removals(topology, order, kinds, stores, statuses, connectors),
+        *check_removals(found),
         *check_reserved(topology),
         *check_zones(topology, shapes, connectors.sources),
         *check_usage(topology, order),
         *check_dead_letters(topology, kinds, stores),
-        *check_reorder(topology, order, clock or DEFAULT_CLOCK, kinds, shapes, statuses, windows, suppressed),
-        *check_waiting(topology, order, clock or DEFAULT_CLOCK, quiet, kinds, shapes, windows, suppressed),
-        *check_lateness(topology, order, clock or DEFAULT_CLOCK, kinds, shapes, stores, windows, suppressed),
+        *check_reorder(found),
+        *check_waiting(found),
+        *check_lateness(found),
     )  # fmt: skip
-    found = Survey(
-        source, topology, clock, quiet, order, kinds, shapes, stores, statuses, connectors, windows, suppressed
-    )
     return found, _certain(topology, findings)
 
 

@@ -14,7 +14,7 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.stores import Clause, Stores
-from vsc.compiler.passes.windows import Windows
+from vsc.compiler.passes.survey import Survey
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Declaration, Topology
 from vsc.plan import Clock
@@ -24,20 +24,19 @@ from vsc.plan.words import duration
 __all__ = ["check_complete"]
 
 
-def check_complete(
-    topology: Topology, order: tuple[str, ...], clock: Clock, kinds: Kinds, stores: Stores, windows: Windows
-) -> Iterator[Finding]:
+def check_complete(survey: Survey) -> Iterator[Finding]:
     """What keeps a complete history from being one."""
-    for name in order:
-        clause = stores.clauses.get(name)
-        if clause is None or clause.history_span is None or kinds.get(name) != "table" or name in windows.begun:
+    kinds = survey.kinds
+    for name in survey.order:
+        clause = survey.stores.clauses.get(name)
+        if clause is None or clause.history_span is None or kinds.get(name) != "table" or name in survey.windows.begun:
             continue  # of global and windowed tables it is `versioned` that is wrong
-        declaration = topology.nodes[name]
+        declaration = survey.topology.nodes[name]
         if isinstance(declaration, syntax.SourceDecl) or not _computed(kinds, declaration.operation):
             yield _misplaced(name, declaration, clause.history_span)
         elif clause.complete:
-            yield from _own(name, clause, clock)
-            yield from _of_inputs(topology, name, kinds, stores, clause)
+            yield from _own(name, clause, survey.settled_clock)
+            yield from _of_inputs(survey.topology, name, kinds, survey.stores, clause)
 
 
 def _computed(kinds: Kinds, operation: syntax.Operation) -> bool:

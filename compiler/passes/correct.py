@@ -9,11 +9,11 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import JoinForm, Kinds, join_form, steady
 from vsc.compiler.passes.options import too_long
-from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores
+from vsc.compiler.passes.survey import Survey
 from vsc.compiler.passes.versioning import Statuses, way_labels
 from vsc.compiler.topology import Topology
-from vsc.plan import Clock, Column, Item
+from vsc.plan import Column, Item
 from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.words import duration
 
@@ -25,23 +25,16 @@ _NOT_OF: dict[JoinForm, str] = {
 }
 
 
-def check_correct(
-    topology: Topology,
-    order: tuple[str, ...],
-    clock: Clock,
-    kinds: Kinds,
-    shapes: Shapes,
-    stores: Stores,
-    statuses: Statuses,
-) -> tuple[Finding, ...]:
+def check_correct(survey: Survey) -> tuple[Finding, ...]:
     """What is wrong with the joins that have a `correct`."""
+    topology, kinds, shapes = survey.topology, survey.kinds, survey.shapes
     found: list[Finding] = []
-    for name in order:
+    for name in survey.order:
         declaration = topology.nodes[name]
         if isinstance(declaration, syntax.DerivedDecl) and isinstance(declaration.operation, syntax.Join):
             join = declaration.operation
             if join.correct is not None:
-                found.extend(_checked(topology, join, join.correct, clock, kinds, stores, statuses))
+                found.extend(_checked(survey, join, join.correct))
                 if kinds.get(join.left.name.text) == "table":
                     key = shapes[join.left.name.text].schema.key if join.left.name.text in shapes else ()
                     of = shapes[name].by if name in shapes else ()
@@ -49,21 +42,14 @@ def check_correct(
     return tuple(found)
 
 
-def _checked(
-    topology: Topology,
-    join: syntax.Join,
-    correct: syntax.Correct,
-    clock: Clock,
-    kinds: Kinds,
-    stores: Stores,
-    statuses: Statuses,
-) -> Iterator[Finding]:
+def _checked(survey: Survey, join: syntax.Join, correct: syntax.Correct) -> Iterator[Finding]:
+    topology, kinds, stores, statuses = survey.topology, survey.kinds, survey.stores, survey.statuses
     form = join_form(kinds, join)
     if form is not None and form != "stream-table":
         message = f"there is no `correct` in a join of {_NOT_OF[form]}"
         yield Finding("VSC317", correct.span, message, (), "remove the `correct` clause")
         return
-    if clock == "records":
+    if survey.settled_clock == "records":
         message = (
             "`correct` goes by the clock of the input: by that of the records, what is final depends on partitions"
         )

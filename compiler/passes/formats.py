@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.compiler.passes.connectors import Connectors
 from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.message_formats import check_messages
 from vsc.compiler.passes.partition_folders import check_partition_folders
-from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores
+from vsc.compiler.passes.survey import Survey
 from vsc.compiler.passes.windowed_keys import check_windowed_key
-from vsc.compiler.passes.windows import Windows
 from vsc.compiler.topology import Topology
 from vsc.plan import DEAD_LETTER, Connector, Schema, Window
 from vsc.plan.connectors import facts_of
@@ -26,31 +24,30 @@ __all__ = ["check_formats"]
 _JSON = ("json", "debezium")
 
 
-def check_formats(
-    topology: Topology, kinds: Kinds, shapes: Shapes, stores: Stores, connectors: Connectors, windows: Windows
-) -> tuple[Finding, ...]:
+def check_formats(survey: Survey) -> tuple[Finding, ...]:
     """Columns and options that do not fit a connector (VSC507 to 514), histories whose rows have no time (VSC401), rows
     without any (VSC403)."""
+    topology = survey.topology
     findings: list[Finding] = []
     for name, declaration in topology.nodes.items():
-        shape, connector = shapes.get(name), connectors.sources.get(name)
+        shape, connector = survey.shapes.get(name), survey.connectors.sources.get(name)
         if not isinstance(declaration, syntax.SourceDecl) or connector is None:
             continue
-        findings.extend(_untimed(declaration, connector, stores))
+        findings.extend(_untimed(declaration, connector, survey.stores))
         findings.extend(_without_time(declaration, connector))
         if shape is not None:
             findings.extend(_not_provided(declaration, connector))
             findings.extend(_of_table(declaration, connector))
             findings.extend(_format(connector, declaration.connector, declaration.name.text, shape.schema, "source"))
     for index, sink in enumerate(topology.sinks):
-        shape, connector = shapes.get(sink.name.text), connectors.sinks.get(index)
+        shape, connector = survey.shapes.get(sink.name.text), survey.connectors.sinks.get(index)
         if connector is not None and (lost := topology.lost(sink)) is not None:
             findings.extend(_format(connector, sink.connector, lost, DEAD_LETTER, "sink"))
         elif shape is not None and connector is not None:
             name = sink.name.text
-            window = windows.tables.get(name)
+            window = survey.windows.tables.get(name)
             findings.extend(_format(connector, sink.connector, name, shape.schema, "sink", window))
-            findings.extend(_added(topology, kinds, sink, connector, shape.schema))
+            findings.extend(_added(topology, survey.kinds, sink, connector, shape.schema))
     return tuple(findings)
 
 

@@ -17,10 +17,11 @@ from vsc.compiler.passes.keys import is_key
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores
+from vsc.compiler.passes.survey import Survey
 from vsc.compiler.passes.windows import Windows
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
-from vsc.plan import Clock, Suppress
+from vsc.plan import Suppress
 from vsc.plan.record import record
 from vsc.plan.words import duration
 
@@ -45,22 +46,15 @@ class _Takes:
     span: Span
 
 
-def check_lateness(
-    topology: Topology,
-    order: tuple[str, ...],
-    clock: Clock,
-    kinds: Kinds,
-    shapes: Shapes,
-    stores: Stores,
-    windows: Windows,
-    suppressed: Mapping[str, Suppress],
-) -> tuple[Finding, ...]:
+def check_lateness(survey: Survey) -> tuple[Finding, ...]:
     """With the clock of records: what drops records that are held back above it. With the input's: bounds of buffers
     that each partition has for itself."""
-    if clock == "input":
-        return tuple(_bounds(topology, suppressed))
-    pass_ = _Lateness(topology, kinds, shapes, stores, windows, suppressed, {}, {})
-    for name in (name for name in order if name in shapes):
+    if survey.settled_clock == "input":
+        return tuple(_bounds(survey.topology, survey.suppressed))
+    pass_ = _Lateness(
+        survey.topology, survey.kinds, survey.shapes, survey.stores, survey.windows, survey.suppressed, {}, {}
+    )
+    for name in (name for name in survey.order if name in survey.shapes):
         pass_.node(name)
     return tuple(pass_.findings.values())
 

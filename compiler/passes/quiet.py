@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.holds import held_by, takes
-from vsc.compiler.passes.kinds import Kinds
-from vsc.compiler.passes.shapes import Shapes
-from vsc.compiler.passes.windows import Windows
+from vsc.compiler.passes.survey import Survey
 from vsc.compiler.source import Span
-from vsc.compiler.topology import Declaration, Topology
-from vsc.plan import Clock, Suppress
+from vsc.compiler.topology import Declaration
 
 __all__ = ["check_waiting"]
 
 
-def check_waiting(
-    topology: Topology,
-    order: tuple[str, ...],
-    clock: Clock,
-    quiet: int | None,
-    kinds: Kinds,
-    shapes: Shapes,
-    windows: Windows,
-    suppressed: Mapping[str, Suppress],
-) -> Iterator[Finding]:
+def check_waiting(survey: Survey) -> Iterator[Finding]:
     """The sources from Kafka whose last rows come out with the next ones, each with what is held first behind it."""
-    if quiet is not None or clock != "input":
+    topology = survey.topology
+    if survey.quiet is not None or survey.settled_clock != "input":
         return
     driven: dict[str, frozenset[str]] = {}
     waiting: dict[str, tuple[str, Span]] = {}
-    for name in (name for name in order if name in shapes):
+    for name in (name for name in survey.order if name in survey.shapes):
         declaration = topology.nodes[name]
         own = frozenset((name,)) if isinstance(declaration, syntax.SourceDecl) else frozenset[str]()
-        driven[name] = own.union(*(driven.get(read, frozenset()) for read in takes(declaration, kinds)))
+        driven[name] = own.union(*(driven.get(read, frozenset()) for read in takes(declaration, survey.kinds)))
         if _is_corrected(declaration):
             continue  # its results come at once, and again when they are corrected
-        for span, held in held_by(name, declaration, shapes, windows, suppressed):
+        for span, held in held_by(name, declaration, survey.shapes, survey.windows, survey.suppressed):
             for source in driven[name] if held else ():
                 waiting.setdefault(source, (name, span))
     for source, (name, span) in waiting.items():

@@ -14,7 +14,7 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.connectors import Connectors
 from vsc.compiler.passes.kinds import Kinds, join_form
-from vsc.compiler.passes.stores import Stores
+from vsc.compiler.passes.survey import Survey
 from vsc.compiler.passes.versioning import Statuses
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
@@ -33,21 +33,15 @@ class _Changes:
     dropped: Span | None = None
 
 
-def check_removals(
-    topology: Topology,
-    order: tuple[str, ...],
-    kinds: Kinds,
-    stores: Stores,
-    statuses: Statuses,
-    connectors: Connectors,
-) -> tuple[Finding, ...]:
+def check_removals(survey: Survey) -> tuple[Finding, ...]:
     """A warning for each `explode`, `rekey` and upsert sink that loses the removals of a table's rows."""
-    removing = _removing(topology, order, kinds, stores, connectors)
+    topology = survey.topology
+    removing = _removing(survey)
     changes: dict[str, _Changes] = {}
     findings: list[Finding] = []
-    for name in order:
+    for name in survey.order:
         declaration = topology.nodes[name]
-        if isinstance(declaration, syntax.SourceDecl) or kinds.get(name) != "stream":
+        if isinstance(declaration, syntax.SourceDecl) or survey.kinds.get(name) != "stream":
             continue
         operation = declaration.operation
         above = next((changes[read.name.text] for read in operation.inputs if read.name.text in changes), None)
@@ -60,7 +54,7 @@ def check_removals(
                 changes[name] = _Changes(above.table, above.place, above.dropped or span)
             case syntax.Explode() | syntax.Rekey() if above is not None and above.dropped is None:
                 findings.append(_dropping(operation, above))
-    return (*findings, *_upserts(topology, changes, statuses))
+    return (*findings, *_upserts(topology, changes, survey.statuses))
 
 
 def _dropping(operation: syntax.Explode | syntax.Rekey, above: _Changes) -> Finding:
@@ -100,21 +94,19 @@ def _upserts(topology: Topology, changes: Mapping[str, _Changes], statuses: Stat
         yield Finding("VSC346", mode.span, message, (label,), help)
 
 
-def _removing(
-    topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores, connectors: Connectors
-) -> Mapping[str, bool]:
+def _removing(survey: Survey) -> Mapping[str, bool]:
     """Whether rows can go from each table, and whether a stream can have records without a value."""
     found: dict[str, bool] = {}
-    for name in order:
-        declaration = topology.nodes[name]
-        store = stores.of(name)
+    for name in survey.order:
+        declaration = survey.topology.nodes[name]
+        store = survey.stores.of(name)
         if store is not None and store.expire is not None:
             found[name] = True
         elif isinstance(declaration, syntax.SourceDecl):
-            found[name] = declaration.delete_when is not None or _brings(connectors, name)
+            found[name] = declaration.delete_when is not None or _brings(survey.connectors, name)
         else:
             above = [found.get(read.name.text, False) for read in declaration.operation.inputs]
-            found[name] = _may_remove(declaration.operation, kinds, above)
+            found[name] = _may_remove(declaration.operation, survey.kinds, above)
     return found
 
 

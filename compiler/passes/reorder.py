@@ -12,11 +12,11 @@ from vsc.compiler.passes.holds import Hold, holds
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import too_long
 from vsc.compiler.passes.shapes import Known, Shape, ShapeResult, Shapes
+from vsc.compiler.passes.survey import Survey
 from vsc.compiler.passes.versioning import Statuses
-from vsc.compiler.passes.windows import Windows
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
-from vsc.plan import Clock, Reorder, Schema, Suppress, WithinAggregate
+from vsc.plan import Reorder, Schema, WithinAggregate
 from vsc.plan.words import duration
 
 __all__ = ["check_reorder", "reorder_shape"]
@@ -27,18 +27,10 @@ def reorder_shape(known: Known, operation: syntax.Reorder, schema: Schema, scope
     return Shape(schema, Reorder(operation.within.milliseconds)), []
 
 
-def check_reorder(
-    topology: Topology,
-    order: tuple[str, ...],
-    clock: Clock,
-    kinds: Kinds,
-    shapes: Shapes,
-    statuses: Statuses,
-    windows: Windows,
-    suppressed: Mapping[str, Suppress],
-) -> Iterator[Finding]:
+def check_reorder(survey: Survey) -> Iterator[Finding]:
     """Lengths that cannot be (VSC125), the clock of records (VSC407), and tables that are behind the streams that look
     into them (VSC408)."""
+    topology, clock = survey.topology, survey.settled_clock
     written = list(_written(topology))
     for within, span in written:
         if (wrong := too_long(within, "VSC125")) is not None:
@@ -50,7 +42,7 @@ def check_reorder(
                 f"remove the `reorder`, or use the clock of the input: "
                 f"{code(f'topology {named(topology.name)};')}",
             )  # fmt: skip
-    for join in _waiting_joins(topology, shapes) if clock == "records" else ():
+    for join in _waiting_joins(topology, survey.shapes) if clock == "records" else ():
         assert join.within is not None
         yield Finding(
             "VSC407", join.within.span, "records of this join wait: that needs the clock of the input, which is the "
@@ -59,7 +51,8 @@ def check_reorder(
             f"{code(f'topology {named(topology.name)};')}",
         )  # fmt: skip
     if written and clock == "input":
-        yield from _behind(topology, kinds, statuses, holds(topology, order, kinds, shapes, windows, suppressed))
+        held = holds(topology, survey.order, survey.kinds, survey.shapes, survey.windows, survey.suppressed)
+        yield from _behind(topology, survey.kinds, survey.statuses, held)
 
 
 def _waiting_joins(topology: Topology, shapes: Shapes) -> Iterator[syntax.Join]:

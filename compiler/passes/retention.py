@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.compiler.passes.connectors import Connectors
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import too_long
 from vsc.compiler.passes.stores import Stores
+from vsc.compiler.passes.survey import Survey
 from vsc.compiler.passes.versioning import Statuses, mixed_join, results_of, way_labels
 from vsc.compiler.topology import Topology
 from vsc.plan.words import duration
@@ -18,17 +18,12 @@ from vsc.plan.words import duration
 __all__ = ["check_retention"]
 
 
-def check_retention(
-    topology: Topology,
-    order: tuple[str, ...],
-    kinds: Kinds,
-    stores: Stores,
-    statuses: Statuses,
-    connectors: Connectors,
-) -> tuple[Finding, ...]:
+def check_retention(survey: Survey) -> tuple[Finding, ...]:
     """Joins whose `grace` is longer than the history that they read, or than the grace of its store; history that
     nothing reads.
     """
+    topology, order, kinds = survey.topology, survey.order, survey.kinds
+    stores, statuses = survey.stores, survey.statuses
     findings: list[Finding] = []
     read: set[str] = set()  # the nodes whose history is read, or whose readers are wrong (VSC301)
     for name in order:
@@ -50,12 +45,11 @@ def check_retention(
             read.add(status.decided_by)
             findings.extend(_grace(topology, join, stores, statuses))
     for index, sink in enumerate(topology.sinks):
-        connector, status = connectors.sinks.get(index), statuses.get(sink.name.text)
+        connector, status = survey.connectors.sinks.get(index), statuses.get(sink.name.text)
         if status is not None and (connector is None or connector.keeps_history):
             read.add(status.decided_by)
     if topology.complete and all(name in kinds for name in topology.nodes):
-        ordered = _ordered(topology, order, kinds, stores, statuses, connectors)
-        findings.extend(_unread(topology, order, stores, statuses, read | ordered))
+        findings.extend(_unread(topology, order, stores, statuses, read | _ordered(survey)))
     findings.extend(_results(topology, order, kinds, stores, statuses, read))
     return tuple(findings)
 
@@ -92,27 +86,21 @@ def _grace(topology: Topology, join: syntax.Join, stores: Stores, statuses: Stat
         )  # fmt: skip
 
 
-def _ordered(
-    topology: Topology,
-    order: tuple[str, ...],
-    kinds: Kinds,
-    stores: Stores,
-    statuses: Statuses,
-    connectors: Connectors,
-) -> set[str]:
+def _ordered(survey: Survey) -> set[str]:
     """The nodes with versioned rows of which something needs the newest by time, which would be the last to arrive if
     they were unversioned. Results are their keys' newest whenever they come."""
+    topology, statuses = survey.topology, survey.statuses
     needing = [
         read.name.text
-        for name in order
+        for name in survey.order
         if isinstance(declaration := topology.nodes[name], syntax.DerivedDecl) and not _takes_all(declaration.operation)
         for read in topology.inputs(name)
     ]
     for index, sink in enumerate(topology.sinks):
-        if (connector := connectors.sinks.get(index)) is not None and connector.newest_only:
+        if (connector := survey.connectors.sinks.get(index)) is not None and connector.newest_only:
             needing.append(sink.name.text)
     found = {statuses[name].decided_by for name in needing if name in statuses}
-    return {name for name in found if results_of(topology, name, kinds, stores) is None}
+    return {name for name in found if results_of(topology, name, survey.kinds, survey.stores) is None}
 
 
 def _takes_all(operation: syntax.Operation) -> bool:

@@ -12,8 +12,8 @@ from typing import Any
 
 from vsc.compiler import syntax
 from vsc.compiler.driver import Surveyed
-from vsc.compiler.passes.check import Survey
 from vsc.compiler.passes.kinds import join_form
+from vsc.compiler.passes.survey import Survey
 from vsc.compiler.source import Span
 from vsc.lsp.symbols import Names, Occurrence, Symbol
 from vsc.plan import Schema

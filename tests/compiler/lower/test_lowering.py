@@ -7,7 +7,8 @@ from dataclasses import fields
 import pytest
 
 from vsc.compiler import compile_topology
-from vsc.compiler.passes.check import CheckedTopology, Survey
+from vsc.compiler.passes.check import CheckedTopology
+from vsc.compiler.passes.survey import Survey
 from vsc.plan import (
     Aggregate,
     Answer,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from vsc.compiler.driver import compile_topology, survey_topology
-from vsc.compiler.passes.check import Survey
+from vsc.compiler.passes.survey import Survey
 from vsc.plan import Column, Plan, Store
 from vsc.plan.clocks import node_clocks
 from vsc.plan.words import duration, window
