@@ -6,7 +6,7 @@ Over columns, the lambda is evaluated once for all elements of many rows. Where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,11 +26,17 @@ __all__ = ["EXISTS", "FILTER", "FORALL", "REDUCE", "TRANSFORM", "TRANSFORM_VALUE
 _MOST = 1 << 16
 """How many elements are looked at together."""
 
-_Gathers = Callable[[list[Any], Iterator[Any]], Any]
-"""The result of an array's elements, and of what the lambda gives for each, which is computed as it is asked for."""
+_Gathers = Callable[[Any, Iterator[Any]], Any]
+"""The result of an array or a map, and of what the lambda gives for each element, computed as it is asked for."""
+_Pairs = Callable[[Any], Iterable[tuple[Any, Any]]]
+"""What the lambda takes, of each element."""
 
 
-def _in_row(gathers: _Gathers) -> Callable[[Call, Sequence[Argument]], Argument]:
+def _numbered(items: list[Any]) -> Iterator[tuple[Any, Any]]:
+    return ((item, number) for number, item in enumerate(items))
+
+
+def _in_row(gathers: _Gathers, pairs: _Pairs = _numbered) -> Callable[[Call, Sequence[Argument]], Argument]:
     def row(call: Call, args: Sequence[Argument]) -> Argument:
         array, body = args
         width = 4 + 2 * _lambda(call).depth
@@ -40,7 +46,7 @@ def _in_row(gathers: _Gathers) -> Callable[[Call, Sequence[Argument]], Argument]
             if items is None:
                 return None
             seen = record[:width]
-            return gathers(items, (body((*seen, item, number)) for number, item in enumerate(items)))
+            return gathers(items, (body((*seen, *pair)) for pair in pairs(items)))
 
         return evaluate
 
@@ -135,18 +141,8 @@ def _reduce_row(call: Call, args: Sequence[Argument]) -> Argument:
     return evaluate
 
 
-def _values_row(call: Call, args: Sequence[Argument]) -> Argument:
-    entries, body = args
-    width = 4 + 2 * _lambda(call).depth
-
-    def evaluate(record: Any) -> Any:
-        found = entries(record)
-        if found is None:
-            return None
-        seen = record[:width]
-        return {key: body((*seen, key, value)) for key, value in found.items()}
-
-    return evaluate
+def _mapped(entries: dict[Any, Any], results: Iterator[Any]) -> dict[Any, Any]:
+    return dict(zip(entries, results, strict=True))
 
 
 def _rows_decide(columns: Columns, call: Call) -> pa.Array:
@@ -155,4 +151,4 @@ def _rows_decide(columns: Columns, call: Call) -> pa.Array:
 
 
 REDUCE = Lazy(_reduce_row, _rows_decide)
-TRANSFORM_VALUES = Lazy(_values_row, _rows_decide)
+TRANSFORM_VALUES = Lazy(_in_row(_mapped, dict.items), _rows_decide)

@@ -27,6 +27,7 @@ _HELPERS = {
     "conditions",
     "connector_values",
     "holds",
+    "survey",
     "offsets",
     "options",
     "shapes",
