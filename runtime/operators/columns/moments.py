@@ -33,6 +33,8 @@ Rows = Int64s | npt.NDArray[np.bool_]
 _OUT = -1
 _RELEASED = 3
 """How many levels come before a node's own one where time releases: the cause, the clock, the node's place."""
+_BEYOND = 1 << 62
+"""A level behind all that time releases ahead of a record."""
 LAST = 1 << 31
 """The turn of what happens at an operator after all that it gives for an event."""
 
@@ -166,6 +168,20 @@ class Routes:
     def cause(self, moments: Moments) -> Int64s:
         """The places of the causes among the records that entered the stage."""
         return moments.levels[0] // self._count
+
+    def ahead(self, moments: Moments) -> Moments:
+        """The moments ahead of all that the causes of these lead to: records, or what time has released of a node at a
+        moment; only one of both."""
+        if len(moments) and self.is_released(moments).all():
+            return Moments((*moments.levels[:_RELEASED], np.zeros(len(moments), dtype=np.int64)))
+        cause = self.cause(moments) * self._count
+        return Moments((cause, np.full(len(moments), _BEYOND, dtype=np.int64)))
+
+    def causes(self, moments: Moments) -> tuple[Int64s, ...]:
+        """Columns that are equal where the cause is: see `ahead`."""
+        released = self.is_released(moments)
+        levels = moments.levels[1:_RELEASED] if released.any() else ()
+        return (self.cause(moments), *(np.where(released, level, -1) for level in levels))
 
     def _step(self, moments: Moments, edge: tuple[str, int]) -> Moments:
         # Only the route of the innermost level changes. Numbers of routes grow depth-first, and so does the moment:

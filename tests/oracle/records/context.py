@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, Protocol
 
 from tests.oracle.records.expressions import NodeFailure
@@ -33,10 +34,22 @@ class Context:
 
     `cause` is the row of `order` being processed, `counter` the number of records handed out for it so far.
     `clock`: that of the input; None: Kafka's, which the records move. `asker`: the node that looks something up. What
-    `repeated` nodes drop is counted in another stage.
+    `repeated` nodes drop is counted in another stage. `number` goes up with each row of `order`, in all batches.
     """
 
-    __slots__ = ("_on_error", "asker", "cause", "clock", "counter", "metrics", "order", "origins", "repeated")
+    __slots__ = (
+        "_failing",
+        "_on_error",
+        "asker",
+        "cause",
+        "clock",
+        "counter",
+        "metrics",
+        "number",
+        "order",
+        "origins",
+        "repeated",
+    )
 
     def __init__(self, on_error: Literal["drop", "fail"], repeated: frozenset[str] = frozenset()) -> None:
         self._on_error, self.repeated = on_error, repeated
@@ -47,6 +60,8 @@ class Context:
         self.counter = 0
         self.clock: InputTime | None = None
         self.asker = ""
+        self.number = 0
+        self._failing: dict[tuple[str, object], tuple[int, bool, bool]] = {}
 
     @property
     def place(self) -> tuple[object, ...]:
@@ -63,6 +78,21 @@ class Context:
     def stream_time_after(self, node: str, stream_time: int, time: int) -> int:
         """What the clock of a node shows with a record of this time, if it has shown `stream_time` before."""
         return max(stream_time, time) if self.clock is None else self.clock.shown(node)
+
+    def begin(self, cause: int) -> None:
+        """Goes on to a row of `order`."""
+        self.cause, self.counter = cause, 0
+        self.number += 1
+
+    def computed(self, node: str, key: object, fails: bool) -> None:
+        """Notes whether a table's newest row of a key cannot be computed."""
+        number, ahead, now = self._failing.get((node, key), (-1, False, False))
+        self._failing[node, key] = self.number, ahead if number == self.number else now, fails
+
+    def failed_ahead(self, nodes: Iterable[str], key: object) -> bool:
+        """Whether one of the tables had such a row ahead of the record being processed."""
+        found = (self._failing.get((node, key), (-1, False, False)) for node in nodes)
+        return any(ahead if number == self.number else now for number, ahead, now in found)
 
     def dropped(self, node: str, reason: Dropped) -> None:
         """Counts one dropped record, under the name that the user gave to the operation."""

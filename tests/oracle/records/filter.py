@@ -41,10 +41,11 @@ class TableFilter:
     of its own (`put`) the row before is that store's newest one, else it is the old row that came with the change.
     """
 
-    __slots__ = ("_context", "_dedupe", "_forward", "_holds", "_old", "_put")
+    __slots__ = ("_context", "_dedupe", "_forward", "_holds", "_name", "_old", "_put")
 
     def __init__(
         self,
+        name: str,
         holds: Callable[..., bool],
         dedupe: bool,
         old_wanted: bool,
@@ -52,6 +53,7 @@ class TableFilter:
         context: Context,
         forward: ChangeConsumer,
     ) -> None:
+        self._name = name
         self._holds = holds
         self._dedupe = dedupe
         self._old = old_wanted or dedupe
@@ -61,11 +63,13 @@ class TableFilter:
 
     def process(self, key: Row, new: Row | None, old: Before | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
+        self._context.computed(self._name, key, False)
         try:
             if new is not None and not self._holds(key + new, None, time, None):
                 new = None
         except NodeFailure as failure:
             self._context.failed(failure)
+            self._context.computed(self._name, key, True)
             before = self._before(key, old) if self._old and self._put is None else None
             if before is not None:
                 self._forward(key, None, before, latest, time)

@@ -9,7 +9,8 @@ from tests.oracle.records.aggregate.build import aggregate_operator
 from tests.oracle.records.aggregate.results import Results
 from tests.oracle.records.aggregate.windows import WindowedAggregate
 from tests.oracle.records.building import Built, Consumer, Parts
-from tests.oracle.records.consumer import ChangeConsumer
+from tests.oracle.records.consumer import Before, ChangeConsumer
+from tests.oracle.records.context import Context
 from tests.oracle.records.expiring import ExpiringPut
 from tests.oracle.records.expressions import Row, condition, items
 from tests.oracle.records.graph_getters import asked, pair
@@ -40,10 +41,10 @@ def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
         case Filter(predicate):
             holds = condition(node.name, predicate, [parts.schema(node)])
             dedupe = node.operation.dedupe
-            return filter.TableFilter(holds, dedupe, old, put, context, forward).process
+            return filter.TableFilter(node.name, holds, dedupe, old, put, context, forward).process
         case Map(computed):
             values = items(node.name, computed, [parts.schema(node)])
-            return map.TableMap(values, old, put, context, forward).process
+            return map.TableMap(node.name, values, old, put, context, forward).process
         case Materialize():
             if put is None:
                 raise ValueError(f"node '{node.name}': materialize without a store")
@@ -69,7 +70,10 @@ def _table_table_join(
     left, right = node.inputs
     left_above, right_above = ({*_above(parts, name)} for name in node.inputs)
     together = operation.mode == "inner" and not left_above.isdisjoint(right_above)
-    send = forward if put is None else _kept(put, old, together)
+    sent: dict[Row, bool] = {}
+    send = _kept(put, old, together) if put is not None else forward
+    if put is None and together:
+        send = _noted(sent, parts.context, left_above | right_above, forward)
     owes_old, pairs = old and put is None, pair(parts, node, operation)
 
     def side(is_left: bool, versioned: bool, other: str) -> Consumer:
@@ -84,6 +88,7 @@ def _table_table_join(
             owes_old,
             parts.context,
             send,
+            sent,
         ).process
 
     return side(True, operation.left_versioned, right), side(False, operation.right_versioned, left)
@@ -106,6 +111,18 @@ def _kept(put: TablePut, old_wanted: bool, together: bool) -> ChangeConsumer:
         put.process(key, new, before if old_wanted else None, time, together and new is None and before is None)
 
     return keep
+
+
+def _noted(sent: dict[Row, bool], context: Context, above: set[str], forward: ChangeConsumer) -> ChangeConsumer:
+    """Sends on what is not the deletion of nothing, as far as `sent` tells, by key, whether the last one was a row: or
+    a node above has failed on the key's row before, behind which the join has none that anyone could know."""
+
+    def send(key: Row, new: Row | None, old: Before | None, latest: bool, time: int) -> None:
+        if new is not None or sent.get(key, False) or context.failed_ahead(above, key):
+            sent[key] = new is not None
+            forward(key, new, old, latest, time)
+
+    return send
 
 
 def _aggregate(

@@ -51,11 +51,18 @@ class StreamMap:
 class TableMap:
     """Computes the rows; a tombstone stays one. `old_wanted`: whether somebody downstream needs the old row."""
 
-    __slots__ = ("_context", "_forward", "_old", "_put", "_values")
+    __slots__ = ("_context", "_forward", "_name", "_old", "_put", "_values")
 
     def __init__(
-        self, values: Values, old_wanted: bool, put: TablePut | None, context: Context, forward: ChangeConsumer
+        self,
+        name: str,
+        values: Values,
+        old_wanted: bool,
+        put: TablePut | None,
+        context: Context,
+        forward: ChangeConsumer,
     ) -> None:
+        self._name = name
         self._values = values
         self._old = old_wanted
         self._put = put
@@ -64,11 +71,13 @@ class TableMap:
 
     def process(self, key: Row, new: Row | None, old: Before | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
+        self._context.computed(self._name, key, False)
         if new is not None:
             try:
                 new = self._values(key + new, None, time, None)
             except NodeFailure as failure:
                 self._context.failed(failure)
+                self._context.computed(self._name, key, True)
                 before = self._before(key, old) if self._old and self._put is None else None
                 if before is not None:
                     self._forward(key, None, before, latest, time)

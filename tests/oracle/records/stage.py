@@ -112,8 +112,7 @@ class RecordStage:
             records.extend(_records(batch, self._schemas[name]))
             entries.extend([self._graph.entries[name]] * len(batch))
         for cause, row in enumerate(permutation.tolist(), first):
-            context.cause = cause
-            context.counter = 0
+            context.begin(cause)
             entries[row](*records[row])
         self._finish()
 
@@ -126,7 +125,7 @@ class RecordStage:
             np.append(none, order.time), np.append(none, order.origin).astype(np.int32), np.append(none, order.offset),
             np.vstack([path, order.padded(depth)]),
         )  # fmt: skip
-        context.cause = context.counter = 0
+        context.begin(0)
         self._graph.waiting[name].release(waiting)
         return 1
 
@@ -137,8 +136,7 @@ class RecordStage:
         context.origins = (Origin("#drain", _LAST_RANK, f"{self._stage.id:06d}.{place:06d}"),)
         context.order = _at_the_end([one[0] for one in waiting], self._partition)
         for cause, one in enumerate(waiting):
-            context.cause = cause
-            context.counter = 0
+            context.begin(cause)
             buffer.release(one)
         self._finish()
 

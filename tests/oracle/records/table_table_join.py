@@ -46,9 +46,22 @@ class TableTableJoin:
 
     `together`: it is an inner join whose sides can change with one record. `send` takes the result's change: the
     consumers, or the join's own store. `old_wanted`: whether somebody downstream needs what the result was before.
+    `sent`: by key, whether the last result was a row, for `send`; one that fails may stand for one.
     """
 
-    __slots__ = ("_context", "_get", "_is_left", "_mode", "_name", "_old", "_pair", "_send", "_together", "_versioned")
+    __slots__ = (
+        "_context",
+        "_get",
+        "_is_left",
+        "_mode",
+        "_name",
+        "_old",
+        "_pair",
+        "_send",
+        "_sent",
+        "_together",
+        "_versioned",
+    )
 
     def __init__(
         self,
@@ -62,6 +75,7 @@ class TableTableJoin:
         old_wanted: bool,
         context: Context,
         send: ChangeConsumer,
+        sent: dict[Row, bool],
     ) -> None:
         self._name = name
         self._mode = mode
@@ -73,12 +87,14 @@ class TableTableJoin:
         self._old = old_wanted
         self._context = context
         self._send = send
+        self._sent = sent
 
     def process(self, key: Row, new: Row | None, old: Before | None, latest: bool, time: int) -> None:
         """Takes a change of this side."""
         if self._versioned and not latest:
             self._context.dropped(self._name, Dropped.OUT_OF_ORDER)
             return
+        self._context.computed(self._name, key, False)
         try:
             other = _timed(key, self._get(key, None))
             if self._gives_nothing(new, old, other):
@@ -87,17 +103,23 @@ class TableTableJoin:
             result = self._tried(key, new, time, other)
         except NodeFailure as failure:
             self._context.failed(failure, self._name)
+            self._fails(key)
             return
         if not isinstance(result, NodeFailure):
             self._send(key, result, before, latest, _later(time, other))
         elif before is not None:
             self._send(key, None, before, latest, _later(time, other))
 
+    def _fails(self, key: Row) -> None:
+        self._sent[key] = True
+        self._context.computed(self._name, key, True)
+
     def _tried(self, key: Row, row: Row | None, time: int, other: Timed) -> Row | NodeFailure | None:
         try:
             return self._result(key, row, time, other)
         except NodeFailure as failure:
             self._context.failed(failure)
+            self._fails(key)
             return failure
 
     def _gives_nothing(self, new: Row | None, old: Before | None, other: Timed) -> bool:
