@@ -103,13 +103,13 @@ $(READY_OLDEST): $(INPUTS)
 	@rm -f $(OLDEST)/.ready-* && touch $@
 
 demo: $(READY)
-	$(BIN)/python -m examples.flights.demo
+	@$(BIN)/python -m examples.flights.demo
 
 live: $(READY)
-	$(BIN)/python -m examples.payments_live.live
+	@$(BIN)/python -m examples.payments_live.live
 
 cluster: $(READY)
-	$(BIN)/python -m examples.flights.on_cluster
+	@$(BIN)/python -m examples.flights.on_cluster
 
 # Types take one core for most of a minute: the tests take the other.
 check: $(READY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import count, pairwise, takewhile
 
 from vsc.compiler.diagnostics.suggest import misspelt
 from vsc.compiler.diagnostics.wording import HARD_WORDS
@@ -37,6 +37,12 @@ def _is_misspelt(place: WrongPlace) -> bool:
     """Whether the word is a misspelt keyword of those that are allowed here."""
     words = [word for word, terminal in place.tables.words.items() if place.tables.names[terminal] in place.expected]
     return place.is_word() and len(place.word) > 3 and misspelt(place.word, words) is not None
+
+
+def _later(place: WrongPlace, word: str) -> bool:
+    """Whether the statement has the word behind the place."""
+    behind = takewhile(lambda each: each not in ("", ";"), map(place.word_at, count(place.index)))
+    return word in map(str.lower, behind)
 
 
 def _before_select(place: WrongPlace) -> bool:
@@ -135,5 +141,7 @@ TESTS: dict[str, Callable[[WrongPlace], bool]] = {
     "in_bare": _bare,
     "in_map": _in_map,
     "operand": lambda place: place.is_word() or place.name in ("STRING", "INTEGER", "DECIMAL", "STAR"),
+    "joins_later": lambda place: _later(place, "join"),
+    "groups_later": lambda place: _later(place, "group"),
     "reads_as": lambda place: place.machine.reads([place.tables.number["AS"]], place.index, 2),
 }
