@@ -13,26 +13,26 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from vsc.runtime.spark.session.class_archive import reading, writing
+
 __all__ = ["ARCHIVE", "JVM_OPTIONS", "main", "use_archive"]
 
 ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 """JVMs that live for seconds: the first compiler and the simplest collector take half the CPU time."""
-_SILENT = "-Xlog:cds*=off"
-"""`cds` alone leaves `cds,dynamic`, which tells of each archive that does not fit."""
 _EXAMPLES = ("payments", "revenue")
 _SECONDS = 120
 
 
 def use_archive(archive: Path = ARCHIVE) -> str:
-    """Options of a JVM that uses the archive where it fits, and says nothing where it does not."""
-    return f"{JVM_OPTIONS} -XX:SharedArchiveFile={archive} {_SILENT}" if archive.exists() else JVM_OPTIONS
+    """Options of a JVM that uses the archive where it fits, and says nothing where it does not; none but this one."""
+    return " ".join([JVM_OPTIONS, *(reading(archive) if archive.exists() else ["-Xshare:auto"])])
 
 
 def main() -> None:
     """Runs examples in a session whose JVM writes the archive as it ends."""
     made = ARCHIVE.with_suffix(f".{os.getpid()}")
-    os.environ["SPARK_SUBMIT_OPTS"] = f"{JVM_OPTIONS} -XX:ArchiveClassesAtExit={made} {_SILENT}"
+    os.environ["SPARK_SUBMIT_OPTS"] = " ".join([JVM_OPTIONS, *writing(made)])
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     with tempfile.TemporaryDirectory() as folder:
         gateway = _run_examples(Path(folder))

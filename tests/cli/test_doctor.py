@@ -7,6 +7,7 @@ import json
 import os
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,12 +18,13 @@ from vsc.cli import main
 from vsc.cli.checks import Check
 from vsc.cli.doctor_spark import _of_executor
 from vsc.cli.errors import Refused
-from vsc.cli.machine import machine_checks
+from vsc.cli.machine import ARCHIVE, machine_checks
 from vsc.cli.on_spark import SparkOptions
 from vsc.cli.problems import Problem
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.base.folders import free_bytes, missing
 from vsc.runtime.spark.base.servers import unreached
+from vsc.runtime.spark.session.class_archive import Archive
 from vsc.runtime.spark.session.on_executor import Answer
 
 TOPOLOGY = """
@@ -121,6 +123,31 @@ def test_what_has_to_be_there_first(
     assert no_spark == []
 
 
+def test_the_archive_of_classes(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    for name in ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    archive = Archive(folder / "vsc", "java-17.0.15-spark-4.1.4-0", "17.0.15")
+    monkeypatch.setattr("vsc.cli.machine.archive_here", lambda: archive)
+    assert archive_found() == "none: `vsc doctor --warm` makes one, and runs on this machine start faster"
+    assert archive.can_be_made()
+    (folder / "vsc/made").write_text("made")
+    archive.keep(folder / "vsc/made")
+    assert archive_found() == f"{folder}/vsc/java-17.0.15-spark-4.1.4-0-4.jsa, 4 B"
+    archive = replace(archive, java="21.0.8")
+    assert archive_found() == f"none yet: the next run makes one in {folder}/vsc as it ends"
+    monkeypatch.undo()
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Xshare:off")
+    assert archive_found() == "none is used: SPARK_SUBMIT_OPTS decides on one itself"
+
+
+def archive_found() -> str:
+    """What is found of the archive of classes, which is nothing to fix."""
+    [check] = [check for check in machine_checks() if check.name == ARCHIVE]
+    assert check.status == "ok"
+    return check.found
+
+
 def test_spark_is_not_started_where_it_cannot(
     no_spark: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,7 +171,9 @@ def test_packages_that_are_to_be_fetched(
         assert ("connector jars", "ok", f"to fetch: {found}", None) in checks
 
 
-@pytest.mark.parametrize("arguments", [["--master", "locl"], ["--deploy-mode", "cluster"], ["--local-dir", " "]])
+@pytest.mark.parametrize(
+    "arguments", [["--master", "locl"], ["--deploy-mode", "cluster"], ["--local-dir", " "], ["--warm", "shop.vdsl"]]
+)
 def test_wrong_use(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", *arguments]) == 2
     assert capsys.readouterr().err.startswith("error: ")

@@ -11,7 +11,7 @@ from tools.class_archive import JVM_OPTIONS, use_archive
 
 
 def test_without_an_archive_none_is_asked_for(tmp_path: Path) -> None:
-    assert use_archive(tmp_path / "none.jsa") == JVM_OPTIONS
+    assert use_archive(tmp_path / "none.jsa") == f"{JVM_OPTIONS} -Xshare:auto"
 
 
 @pytest.mark.spark

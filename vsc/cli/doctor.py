@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from vsc.cli.checks import Check, as_json, as_text
 from vsc.cli.common import add_functions, add_variables, allowed_modules, print_payload, variables
 from vsc.cli.errors import UsageError
-from vsc.cli.machine import machine_checks
+from vsc.cli.machine import ARCHIVE, machine_checks
 from vsc.cli.messages import Messages, Warnings
 from vsc.cli.on_spark import SparkOptions
 from vsc.cli.run_checks import add_local_dir, check_local_dir
@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_functions(parser)
     add_local_dir(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="the form of the report")
+    parser.add_argument(
+        "--warm", action="store_true", help="make the archive from which runs on this machine load Spark's classes"
+    )
     add_submit(parser)
 
 
@@ -55,9 +58,16 @@ def _checks(args: argparse.Namespace, options: SparkOptions, messages: Messages)
     given, modules = variables(args), allowed_modules(args)
     if args.file is None and (given or modules or args.checkpoint is not None):
         raise UsageError("--checkpoint, --var and --functions are of a topology", "name its file as well")
-    here = list(machine_checks())
+    spark_alone = args.file is None and args.local_dir is None and args.master is None and not options.are_given
+    if args.warm and not spark_alone:
+        raise UsageError("--warm makes what every run on this machine uses", "leave out the file and Spark's options")
+    here = [check for check in machine_checks() if not (args.warm and check.name == ARCHIVE)]
     yield from here
-    if args.file is None and args.local_dir is None and args.master is None and not options.are_given:
+    if args.warm and not any(check.status == "bad" for check in here):
+        from vsc.cli.warm import warmed
+
+        yield warmed()
+    if spark_alone:
         return
     if any(check.status == "bad" for check in here):
         yield Check("Spark", "was not started", "fix the problems above and run this again", fails=False)

@@ -19,8 +19,17 @@ from vsc.cli.checks import Check
 from vsc.cli.problems import Problem, of_disk
 from vsc.extras import install, spec_of
 from vsc.plan.words import bytes_text
+from vsc.runtime.spark.session.class_archive import Archive, Unarchived, archive_here, java_program
 
-__all__ = ["LEAST_FREE_BYTES", "NOT_INSTALLED", "java_problem", "machine_checks", "package_checks"]
+__all__ = [
+    "ARCHIVE",
+    "LEAST_FREE_BYTES",
+    "NOT_INSTALLED",
+    "archive_check",
+    "java_problem",
+    "machine_checks",
+    "package_checks",
+]
 
 _JAVA = (17, 21)
 _PACKAGES = (
@@ -35,6 +44,7 @@ _PACKAGES = (
 )
 """By name for pip: what is imported, the lowest release, and the first that is too new, if there is one."""
 NOT_INSTALLED = "not installed"
+ARCHIVE = "class archive"
 LEAST_FREE_BYTES = 1 << 30
 """What a disk on which Spark works should have."""
 
@@ -44,6 +54,7 @@ def machine_checks() -> Iterator[Check]:
     yield _python()
     yield _java()
     yield from package_checks()
+    yield _class_archive()
     yield _loopback()
     yield _temporary()
 
@@ -68,8 +79,7 @@ def _python() -> Check:
 def _java() -> Check:
     name = "Java"
     install = "install a JDK or JRE 17 (on Debian: apt install openjdk-17-jre-headless), or set JAVA_HOME to one"
-    home = os.environ.get("JAVA_HOME")
-    program = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    home, program = os.environ.get("JAVA_HOME"), java_program()
     if home and not os.access(str(program), os.X_OK):
         return Check(name, f"JAVA_HOME is {home}, but there is no bin/java in it", "correct or unset JAVA_HOME")
     if program is None:
@@ -102,6 +112,23 @@ def _package(name: str, module: str, lowest: tuple[int, ...], below: tuple[int, 
     if lowest <= numbers and (not below or numbers < below):
         return Check(name, found)
     return Check(name, f"{found}, but vsc needs {wanted}", install("spark"))
+
+
+def archive_check(archive: Archive) -> Check:
+    """What is known of the archive from which runs load Spark's classes."""
+    path = archive.found()
+    if path is not None:
+        return Check(ARCHIVE, f"{path}, {bytes_text(path.stat().st_size)}")
+    if archive.makes_itself:
+        return Check(ARCHIVE, f"none yet: the next run makes one in {archive.folder} as it ends")
+    return Check(ARCHIVE, "none: `vsc doctor --warm` makes one, and runs on this machine start faster")
+
+
+def _class_archive() -> Check:
+    try:
+        return archive_check(archive_here())
+    except (Unarchived, OSError) as error:
+        return Check(ARCHIVE, f"none is used: {error}")
 
 
 def _loopback() -> Check:

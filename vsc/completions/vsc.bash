@@ -27,7 +27,7 @@ _shtab_vsc_store_option_strings=(-h --help)
 _shtab_vsc_init_option_strings=(-h --help)
 _shtab_vsc_completion_option_strings=(-h --help)
 _shtab_vsc_lsp_option_strings=(-h --help)
-_shtab_vsc_doctor_option_strings=(-h --help --checkpoint --var --functions --local-dir --format --master --conf --packages --properties-file --load-spark-defaults --deploy-mode --proxy-user --name --jars --exclude-packages --repositories --py-files --files --archives --driver-memory --driver-cores --driver-class-path --driver-java-options --driver-library-path --executor-memory --executor-cores --num-executors --total-executor-cores --queue --principal --keytab)
+_shtab_vsc_doctor_option_strings=(-h --help --checkpoint --var --functions --local-dir --format --warm --master --conf --packages --properties-file --load-spark-defaults --deploy-mode --proxy-user --name --jars --exclude-packages --repositories --py-files --files --archives --driver-memory --driver-cores --driver-class-path --driver-java-options --driver-library-path --executor-memory --executor-cores --num-executors --total-executor-cores --queue --principal --keytab)
 _shtab_vsc_option_strings=(-h --help --version)
 
 _shtab_vsc_inspect_pos_0_COMPGEN=_shtab_compgen_files
@@ -161,6 +161,7 @@ _shtab_vsc_lsp__h_nargs=0
 _shtab_vsc_lsp___help_nargs=0
 _shtab_vsc_doctor__h_nargs=0
 _shtab_vsc_doctor___help_nargs=0
+_shtab_vsc_doctor___warm_nargs=0
 _shtab_vsc_doctor___load_spark_defaults_nargs=0
 _shtab_vsc_pos_0_nargs=A...
 _shtab_vsc__h_nargs=0

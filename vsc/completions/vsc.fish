@@ -394,6 +394,7 @@ complete -c vsc -n '_shtab_vsc_using doctor' -l var -x -d 'a value for ${NAME}; 
 complete -c vsc -n '_shtab_vsc_using doctor' -l functions -x -d 'modules from which the topology may call functions, separated by commas; can be repeated'
 complete -c vsc -n '_shtab_vsc_using doctor' -l local-dir -xka "(__fish_complete_directories)" -d 'where executors keep RocksDB (default: Spark'"'"'s local folders)'
 complete -c vsc -n '_shtab_vsc_using doctor' -l format -xka "text json" -d 'the form of the report'
+complete -c vsc -n '_shtab_vsc_using doctor' -l warm -d 'make the archive from which runs on this machine load Spark'"'"'s classes'
 complete -c vsc -n '_shtab_vsc_using doctor' -l master -x -d 'as for spark-submit (default: local[*])'
 complete -c vsc -n '_shtab_vsc_using doctor' -l conf -x -d 'a setting of Spark; can be repeated'
 complete -c vsc -n '_shtab_vsc_using doctor' -l packages -x -d 'Maven coordinates of packages that Spark fetches, separated by commas, in place of those in a file; vsc adds those of the topology'"'"'s connectors'

@@ -104,6 +104,7 @@ _shtab_vsc_doctor_options=(
   "*--functions[modules from which the topology may call functions, separated by commas\; can be repeated]:MODULES:"
   "--local-dir[where executors keep RocksDB (default\: Spark\'s local folders)]:DIR:_files -/"
   "--format[the form of the report]:format:(text json)"
+  "--warm[make the archive from which runs on this machine load Spark\'s classes]"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
   "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas, in place of those in a file\; vsc adds those of the topology\'s connectors]:LIST:"

@@ -86,7 +86,7 @@ def launched(
     logging.getLogger("py4j").addHandler(logging.NullHandler())
     try:
         settings = {**_defaults(master), **conf, **_packages(packages, conf), **_ALWAYS}
-        jvm = local_jvm() if is_here(master) else contextlib.nullcontext()
+        jvm = local_jvm(settings) if is_here(master) else contextlib.nullcontext()
         with (
             _output_to(log),
             _signals_for_us_alone(interrupts, from_files or {}),
@@ -126,7 +126,7 @@ def local_session(plan: Plan) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = _workers_python({})
     settings = {**_defaults(_LOCAL), **connector_settings(plan, {}, ()), **_ALWAYS}
     try:
-        with _output_to(log), utf8_names(), local_jvm():
+        with _output_to(log), utf8_names(), local_jvm(settings):
             spark = _built("vsc", _LOCAL, settings)
             use_local_files(spark)
             return spark

@@ -19,6 +19,7 @@ from vsc.runtime.spark.base.java import has_java_class
 from vsc.runtime.spark.base.object_stores import cloud_package
 from vsc.runtime.spark.base.releases import minor_release
 from vsc.runtime.spark.exchange.wire import ROWS_A_BATCH
+from vsc.runtime.spark.session.class_archive import archive_options
 
 __all__ = [
     "OWN_SETTINGS",
@@ -196,14 +197,16 @@ def local_settings() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def local_jvm() -> Iterator[None]:
-    """In this context, a JVM that starts for a session on this machine compiles only very hot code with C2.
+def local_jvm(conf: Mapping[str, str] | None = None) -> Iterator[None]:
+    """In this context, a JVM that starts for a session on this machine compiles only very hot code with C2, and loads
+    Spark's classes from an archive (`class_archive`). `conf`: the session's settings.
 
     With the JVM's own thresholds, a third of the CPU time of a short run is C2's. The options come before those of the
     user, who can override them in the same variable and in Spark's settings.
     """
     given = os.environ.get(_JVM_OPTIONS)
-    os.environ[_JVM_OPTIONS] = " ".join([*_LATE_C2, *([given] if given else [])])
+    archive = archive_options((conf or {}).get("spark.driver.extraJavaOptions", ""))
+    os.environ[_JVM_OPTIONS] = " ".join([*_LATE_C2, *archive, *([given] if given else [])])
     try:
         yield
     finally:
