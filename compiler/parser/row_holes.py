@@ -9,6 +9,7 @@ from vsc.compiler.diagnostics.durations import iso_duration
 from vsc.compiler.diagnostics.wording import code, named, string
 from vsc.compiler.parser import rebuilt
 from vsc.compiler.parser.place import WrongPlace
+from vsc.compiler.parser.queries import as_operations
 from vsc.compiler.parser.row_words import MAIN_OPTION
 from vsc.compiler.parser.surroundings import (
     before_comma,
@@ -235,6 +236,7 @@ HOLES: dict[str, Callable[..., str]] = {
     "form": lambda place, index, *words: form_of(words[0] if words else place.word_at(index)),
     "form_here": lambda place, index: form_of(place.word_at(operation(place) or place.first)),
     "select": lambda place, index: _select(place),
+    "query": lambda place, index: as_operations(place, index),
     "groups": lambda place, index: rebuilt.groups(place),
     "length": lambda place, index: _length(place),
     "clause": lambda place, index: optional_clauses(place)[place.word.lower()],

@@ -142,6 +142,5 @@ TESTS: dict[str, Callable[[WrongPlace], bool]] = {
     "in_map": _in_map,
     "operand": lambda place: place.is_word() or place.name in ("STRING", "INTEGER", "DECIMAL", "STAR"),
     "joins_later": lambda place: _later(place, "join"),
-    "groups_later": lambda place: _later(place, "group"),
     "reads_as": lambda place: place.machine.reads([place.tables.number["AS"]], place.index, 2),
 }

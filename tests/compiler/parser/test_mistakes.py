@@ -168,3 +168,25 @@ def test_while_a_statement_is_typed_its_findings_stay_inside_it() -> None:
             text = EXAMPLE[:cut] + EXAMPLE[end:]
             outside = [f for f in survey_topology(text, "x").findings if not start <= f.span.start <= f.span.end <= cut]
             assert outside == [], text[start:cut]
+
+
+QUERIES = (
+    "table x = select k, count(*), sum(n) as total from s where n > 1 group by k having count(*) > 2;",
+    "table x = select max(n) from s group by k window tumbling (size = 5 minutes);",
+    "stream x = select k, upper(k) from s where n > 1;",
+    "stream x = select * from s where n > 1;",
+    "table x as select v, count(*) from t group by v;",
+)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_a_query_becomes_compiles(query: str) -> None:
+    sources = (
+        "stream s (id string, k string, n bigint) from memory () key id;\n"
+        "table t (k string, v string) from memory () key k;\n"
+    )
+    (found,) = (one for one in check_topology(sources + query, "case.vdsl") if one.code in ("VSC005", "VSC010"))
+    statements = re.findall(r"`([^`]*;)`", found.help or "")
+    assert statements
+    left = check_topology(sources + "\n".join(statements) + "\nsink x to noop ();", "case.vdsl")
+    assert [one for one in left if one.code not in _UNUSED] == []
