@@ -91,7 +91,8 @@ class Corrected:
             if before < after:
                 ranges.append((self._rows + _PLACE.pack(one, 0), self._rows + _PLACE.pack(one, after)))
         number = _WRITE.pack(self._write)
-        puts = [(self._rows + _PLACE.pack(width, bucket) + key + number, value) for bucket, key, value in fresh]
+        heads = {bucket: self._rows + _PLACE.pack(width, bucket) for bucket in {bucket for bucket, _, _ in fresh}}
+        puts = [(heads[bucket] + key + number, value) for bucket, key, value in fresh]
         gone = []
         for at, value in changed:
             place = self._rows + _PLACE.pack(at.width, at.bucket) + at.key + _WRITE.pack(at.write)

@@ -61,15 +61,21 @@ def _until(records: Records, arrived: Int64s) -> Int64s:
 def _touching(records: Records, ranges: Ranges) -> tuple[Int64s, Int64s]:
     """The records whose time lies in the ranges, and the ranges in which it does: by range, time, arrival."""
     none = np.zeros(0, dtype=np.int64)
-    if not len(records) or not len(ranges.key):
+    asked = np.flatnonzero((ranges.low <= ranges.high) & (ranges.low <= records.time.max(initial=-1)))
+    if not len(asked):
         return none, none
-    order = np.lexsort((records.time, records.key))  # it is stable, and records are in the order of their arrival
-    known = np.unique(records.time)
+    reached = np.zeros(int(max(records.key.max(), ranges.key.max())) + 1, dtype=np.bool_)
+    reached[ranges.key[asked]] = True
+    some = np.flatnonzero(reached[records.key] & (records.time >= ranges.low[asked].min()))
+    key, time = records.key[some], records.time[some]
+    order = np.lexsort((time, key))  # it is stable, and records are in the order of their arrival
+    known = np.unique(time)
     span = len(known) + 1
-    places = records.key[order] * span + np.searchsorted(known, records.time[order])
-    low = np.searchsorted(places, ranges.key * span + np.searchsorted(known, ranges.low, side="left"))
-    high = np.searchsorted(places, ranges.key * span + np.searchsorted(known, ranges.high, side="right"))
-    counts = np.maximum(high - low, 0)
+    places = key[order] * span + np.searchsorted(known, time[order])
+    low, high, of = ranges.low[asked], ranges.high[asked], ranges.key[asked] * span
+    first = np.searchsorted(places, of + np.searchsorted(known, low, side="left"))
+    last = np.searchsorted(places, of + np.searchsorted(known, high, side="right"))
+    counts = np.maximum(last - first, 0)
     version = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
-    at = np.arange(len(version), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts - low, counts)
-    return order[at], version
+    at = np.arange(len(version), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts - first, counts)
+    return some[order[at]], asked[version]

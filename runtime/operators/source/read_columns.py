@@ -49,4 +49,12 @@ def _named(node: Node, inputs: tuple[Schema, ...], of: Schema) -> frozenset[str]
     """The columns that the node's own expressions read of inputs with the schema `of`, first or second."""
     found = node.operation.expressions(inputs, node.schema)
     columns = ((column, seen) for _, expr, seen in found for column in columns_of(expr))
-    return frozenset(column.name for column, seen in columns if seen[column.input : column.input + 1] == (of,))
+    return frozenset(
+        column.name for column, seen in columns if any(_is(one, of) for one in seen[column.input : column.input + 1])
+    )
+
+
+def _is(seen: Schema, of: Schema) -> bool:
+    """Whether what an expression sees are records of this schema, perhaps with more that the operation knows of them
+    (`with_revision`)."""
+    return seen.key == of.key and seen.value[: len(of.value)] == of.value

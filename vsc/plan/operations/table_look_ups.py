@@ -154,6 +154,7 @@ class Correct(Facts):
     reads = ("stream", "table")
     looks_up = watches = True
     moves = branches = True
+    reads_all = False
     counts_late = True
     keeps = "corrected"
     limits = ("within", "max_age")

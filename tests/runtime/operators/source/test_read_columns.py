@@ -25,3 +25,26 @@ def test_a_join_of_streams_reads_the_columns_of_both(statement: str, of_a: set[s
     plan = compile_topology(SOURCES + statement + "sink j to memory ();")
     assert read_columns(plan, "a") == of_a
     assert read_columns(plan, "b") == of_b
+
+
+CORRECTED = """
+table t (k string, z int, w int, at bigint) from memory () key k timestamp at
+materialize versioned (retention = 1 hour);
+table j = join a with t on {on} {grace} correct by {by} within 1 hour select {items};
+"""
+
+
+@pytest.mark.parametrize("grace", ["", "grace 1 minute"])
+@pytest.mark.parametrize(
+    ("on", "by", "items", "of_a"),
+    [
+        ("k", "u", "z, revision() as r", {"k", "at", "u"}),
+        ("k", "k", "x + z as z", {"k", "at", "x"}),
+        ("cast(u as string)", "k", "z", {"k", "at", "u"}),
+    ],
+)
+def test_a_corrected_join_reads_what_it_names_results_by_and_what_its_items_need(
+    on: str, by: str, items: str, of_a: set[str], grace: str
+) -> None:
+    statement = CORRECTED.format(on=on, by=by, items=items, grace=grace)
+    assert read_columns(compile_topology(SOURCES + statement + "sink j to memory ();"), "a") == of_a
