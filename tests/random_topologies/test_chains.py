@@ -12,8 +12,13 @@ from typing import Any, NamedTuple
 import duckdb
 import pytest
 
+from tests.oracle import Stores
+from tests.oracle.epochs import EpochRow
 from tests.random_topologies.seeds import seeds
 from tests.random_topologies.test_corrected import newest
+from tests.runtime.operators.carry.carrying import carried
+from tests.runtime.operators.carry.test_random import played
+from vsc.compiler import compile_topology
 from vsc.testing import TopologyTestDriver
 
 TEXT = """
@@ -23,7 +28,8 @@ table customers (customer string, country string, at bigint, gone boolean)
 from memory () key customer timestamp at delete when gone materialize versioned (retention = 1 hour);
 table rates (country string, rate int, at bigint, gone boolean)
 from memory () key country timestamp at delete when gone materialize versioned (retention = 1 hour);
-stream lines (id int, sku string, customer string, n int, at bigint) from memory () key id timestamp at;
+stream lines (id int, sku string, customer string, n int, at bigint) from memory ()
+key id timestamp at {reorder};
 
 table priced = {modes[0]} join lines with prices on sku {grace} correct by id within {within[0]} ms {before[0]}
   select customer, n * price as amount;
@@ -81,6 +87,7 @@ class Setting(NamedTuple):
     between: bool
     disorder: int
     grace: str
+    reorder: str
 
     @classmethod
     def of(cls, rng: random.Random) -> Setting:
@@ -89,7 +96,8 @@ class Setting(NamedTuple):
         modes = [rng.choice(("left", "left", "")) for _ in range(3)]
         before = [rng.choice(("", "", "strictly before")) for _ in range(3)]
         grace = rng.choice(("", "", f"grace {rng.randint(0, within[0])} ms"))
-        return cls(modes, within, before, rng.random() < 0.5, disorder, grace)
+        reorder = rng.choice(("", f"reorder within {rng.randint(disorder, 20)} ms"))
+        return cls(modes, within, before, rng.random() < 0.5, disorder, grace, reorder)
 
     def text(self, rng: random.Random) -> str:
         """The topology."""
@@ -111,11 +119,19 @@ class Setting(NamedTuple):
         return SQL.format(signs=signs, where=where, kept=kept, found=FOUND)
 
 
-def rows_of(rng: random.Random, setting: Setting) -> list[tuple[str, dict[str, Any]]]:
+class Arrived(NamedTuple):
+    """A row of a source, and when it comes."""
+
+    at: int
+    source: str
+    row: dict[str, Any]
+
+
+def rows_of(rng: random.Random, setting: Setting, lengths: Sequence[int]) -> list[Arrived]:
     """Lines and versions as they come: versions as late as their join, and those before it, allow."""
     found: list[tuple[int, int, str, dict[str, Any]]] = []
     late = 0
-    for (table, keys), within in zip(TABLES.items(), setting.within, strict=True):
+    for (table, keys), within in zip(TABLES.items(), lengths, strict=True):
         late += within
         for key in keys:
             for at in rng.sample(range(300), 15):
@@ -133,23 +149,26 @@ def rows_of(rng: random.Random, setting: Setting) -> list[tuple[str, dict[str, A
             "at": at,
         }
         found.append((at + rng.randint(0, setting.disorder), len(found), "lines", row))
-    return [(source, row) for _, _, source, row in sorted(found, key=lambda one: one[:2])]
+    return [Arrived(at, source, row) for at, _, source, row in sorted(found, key=lambda one: one[:2])]
 
 
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 6))
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
+@pytest.mark.long
 def test_a_chain_of_corrected_joins_ends_as_batch_sql_and_its_windows_are_those_of_grace(seed: int) -> None:
     rng = random.Random(seed)
     setting = Setting.of(rng)
-    rows = rows_of(rng, setting)
+    rows = rows_of(rng, setting, setting.within)
     left = list(rows)
     with TopologyTestDriver(setting.text(rng), partitions=rng.randint(1, 8)) as driver:
         while left:
             count = rng.choice((1, 3, 20, 60))
             if rng.random() < 0.2:
                 driver.restart()
+            if rng.random() < 0.1:
+                driver.quiet(left[0].at)
             with driver.batch():
-                for source, row in left[:count]:
+                for _, source, row in left[:count]:
                     driver.pipe(source, row)
             del left[:count]
         driver.drain()
@@ -164,14 +183,54 @@ def test_a_chain_of_corrected_joins_ends_as_batch_sql_and_its_windows_are_those_
     assert sorted(final, key=str) == sorted(same, key=str)
 
 
-def batch(rows: Sequence[tuple[str, dict[str, Any]]], setting: Setting) -> dict[str, dict[Any, Any]]:
+@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 4))
+@pytest.mark.quick(1)
+@pytest.mark.long
+def test_it_ends_so_when_the_lengths_change_on_the_way_as_well(seed: int) -> None:
+    rng = random.Random(seed)
+    setting = Setting.of(rng)
+    other = Setting.of(rng)
+    changed = setting._replace(
+        within=other.within, grace=f"grace {rng.randint(0, min(setting.within[0], other.within[0]))} ms"
+    )
+    if setting.grace:
+        setting = setting._replace(grace=f"grace {rng.randint(0, min(setting.within[0], other.within[0]))} ms")
+    rows = rows_of(rng, setting, [min(both) for both in zip(setting.within, other.within, strict=True)])
+    old, new = (compile_topology(one.text(random.Random(seed)), path="t.vdsl") for one in (setting, changed))
+    at, before, after = rng.randrange(len(rows)), rng.randint(1, 4), rng.randint(1, 4)
+    epochs = [[EpochRow(source, "", number, row, row["at"])] for number, (_, source, row) in enumerate(rows)]
+    first, stores = _epochs(rng, epochs[:at]), Stores()
+    sent = played(old, first, stores, before, drain=False)
+    stores = carried(old, new, stores, before, after)
+    behind = played(new, _epochs(rng, epochs[at:]), stores, after, drain=True)
+    expected = batch(rows, setting)
+    for node in ("priced", "placed", "done", "sums"):
+        last = {key: found[-1][1] for one in (sent, behind) for key, found in one.get(node, {}).items()}
+        assert {key: value for key, value in last.items() if value is not None} == {
+            repr(key): repr(value) for key, value in expected[node].items()
+        }, node
+    final = [value for one in (sent, behind) for found in one.get("windows", {}).values() for _, value in found]
+    assert sorted(final) == sorted(map(repr, expected["windows"].values()))
+
+
+def _epochs(rng: random.Random, rows: Sequence[list[EpochRow]]) -> list[list[EpochRow]]:
+    """The rows in epochs of random sizes."""
+    found: list[list[EpochRow]] = []
+    for row in rows:
+        if not found or rng.random() < 0.05:
+            found.append([])
+        found[-1] += row
+    return found
+
+
+def batch(rows: Sequence[Arrived], setting: Setting) -> dict[str, dict[Any, Any]]:
     """What tables end as, by SQL over all rows."""
     with duckdb.connect(config={"threads": 1}) as db:
         db.execute("create table prices (sku text, price int, t bigint, gone boolean)")
         db.execute("create table customers (customer text, country text, t bigint, gone boolean)")
         db.execute("create table rates (country text, rate int, t bigint, gone boolean)")
         db.execute("create table lines (id int, sku text, customer text, n int, t bigint)")
-        for source, row in rows:
+        for _, source, row in rows:
             db.execute(f"insert into {source} values ({', '.join('?' * len(row))})", list(row.values()))
         for view in setting.sql().split(";")[:-1]:
             db.execute(view)

@@ -72,6 +72,7 @@ def newest(driver: TopologyTestDriver, node: str) -> dict[Any, Any]:
 
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 6))
 @pytest.mark.quick(2)
+@pytest.mark.long
 def test_corrected_results_are_those_of_batch_sql_and_final_windows_those_of_grace(seed: int) -> None:
     rng = random.Random(seed)
     within, disorder, mode = rng.choice((20, 60)), rng.choice((0, 5, 15)), rng.choice(("left", ""))
