@@ -109,8 +109,8 @@ class SourceError(VscRuntimeError):
 
 
 class NewSchemaError(SourceError):
-    """A task has met schema ids that its epoch does not know. The driver, which is told by the message, asks the
-    registry, and the epoch begins again: a user never sees it."""
+    """A task has met schema ids that its epoch does not know. The driver finds them in the message and asks
+    the registry, and the epoch begins again: a user never sees it."""
 
     @classmethod
     def of(cls, rank: int, part: str, ids: Sequence[str]) -> NewSchemaError:

@@ -8,6 +8,7 @@ Layout, beside Spark's own folders in the checkpoint:
     vsc/plan.json          the plan, unresolved: variables stay variables, so no secrets
     vsc/control/*.txt      the control source
     vsc/sources/N/         the snapshot of a source that is read once
+    vsc/schemas/N.json     the schemas of source N, vsc/schemas/sink-N.json those of a sink, from a schema registry
     vsc/epochs/N.json      what epoch N did (the newest few)
     vsc/inputs/N.json      for which sources epoch N waits, from before it runs (the newest few)
     vsc/logs.json          the checksums of Spark's logs, on a local disk (`log_sums`)

@@ -132,7 +132,7 @@ class WindowedReader:
         return TextRows([*rows.columns, *columns], rows.places, pa.array(problems, pa.string()), rows.texts)
 
     def _bounds(self, text: bytes) -> tuple[int, int] | None:
-        """The start and the end of a window; None if they are no times."""
+        """The start and the end of a window; None if they are not times."""
         size = self.bounds.size
         if size is None:
             end, start = struct.unpack(">qq", text)

@@ -154,8 +154,8 @@ def _expanded(schema: str) -> Any:
 
 
 def inlined(schema: str, definitions: Sequence[str]) -> str:
-    """A schema with the named types of others written out where it first uses them; the `definitions` may use those
-    before them."""
+    """A schema that writes out the named types in `definitions` where it first uses them; each definition may use the
+    ones before it."""
     named: dict[str, Any] = {}
     for text in definitions:
         found = _with_types(json.loads(text), named, set())

@@ -34,7 +34,7 @@ class _Unknown(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a schema, and by name what is `left_out`. `bare`: the schema is no record, but one value."""
+    """The columns of a schema, and by name what is `left_out`. `bare`: the schema is one value, not a record."""
 
     columns: tuple[Column, ...]
     left_out: dict[str, str] = field(default_factory=dict)

@@ -156,7 +156,7 @@ def _of_scalar(field: Any, type: DataType, path: str) -> Reader:
 
 
 def scalar_of(field: Any) -> str:
-    """What a field that is no message holds: a type, ``uint32``, ``uint64`` or ``enum``."""
+    """What a field other than a message holds: a type, ``uint32``, ``uint64`` or ``enum``."""
     return _SCALARS.get(field.type, "group")
 
 

@@ -1,5 +1,5 @@
 """The schemas of a source's records, by their ids: as the driver has fetched them, the checkpoint keeps them and the
-tasks of an epoch are told.
+tasks of an epoch get them.
 
 Guarantees: an id always means the same schema. One that the registry does not have stays unknown for the whole run, and
 for an epoch that is repeated; the next run asks for it again. Not for asking the registry: that is `client`. Not for

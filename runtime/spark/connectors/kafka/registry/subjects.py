@@ -19,7 +19,7 @@ def subject(options: Options, part: Literal["key", "value"], record: str) -> str
 
 
 def by_topic(options: Options, part: Literal["key", "value"]) -> bool:
-    """Whether the subject of a part can be told without its records."""
+    """Whether the subject of a part is known without its records."""
     return part == "key" or options.get("subject_name_strategy") in (None, "topic")
 
 
