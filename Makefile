@@ -38,13 +38,14 @@ ON_SPARK := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder --durations 10
 # `make rest SHARE=3/8`: of what `make test` leaves out, the third of eight shares (tests/shares.py).
 SHARE ?=
 IN_SHARE = $(if $(SHARE),--share $(SHARE))
-# `make oldest SHORT=1`: of what `make newest` and `make oldest` run, what shows that something works at all.
+# `make oldest SHORT=1`: of what `make newest` and `make oldest` run, only what shows that something works at all
+# (tests/supported.py). With a share, the gate's, it is left out.
 SHORT ?=
-IN_SUPPORT = $(if $(SHORT),support,release or support)
+IN_SUPPORT = $(if $(SHORT),support,$(if $(SHARE),release,release or support))
 
 .DEFAULT_GOAL := help
 .PHONY: help docs demo live cluster check lint types architecture unit test rest full thorough thorough-long spark newest oldest \
-	soak coverage coverage-driver mutants bench release fmt setup clean
+	soak coverage coverage-driver mutants bench release fmt setup setup-oldest clean
 
 help:
 	@echo 'make demo    the flights example on Spark'
@@ -66,6 +67,8 @@ help:
 	@echo 'make clean   remove environments, caches and output'
 
 setup: $(READY)
+
+setup-oldest: $(READY_OLDEST)
 
 # An environment $(1) with pyspark $(2): a line for each step, as they take minutes in all.
 define set_up

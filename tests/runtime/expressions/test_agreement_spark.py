@@ -21,6 +21,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.release]
 pyspark = pytest.importorskip("pyspark")
 
 FAILED = object()
+OF_LATER_SPARKS = ("cast('0e12345' as decimal(10,2))",) if pyspark.__version__.startswith("4.0.") else ()
+"""Spark 4.0 fails on a zero with such an exponent; later ones read a zero."""
 
 
 def ours(expr: Expr) -> list[Any]:
@@ -83,7 +85,7 @@ def table(spark: Any) -> Table:
 def groups() -> dict[tuple[int, ...], list[tuple[str, Expr, list[Any]]]]:
     """The expressions by the rows on which they do not fail: those of a group are one query."""
     found: dict[tuple[int, ...], list[tuple[str, Expr, list[Any]]]] = {}
-    for text in EXPRESSIONS:
+    for text in (text for text in EXPRESSIONS if text not in OF_LATER_SPARKS):
         expr = typed(text)
         mine = ours(expr)
         fine = tuple(i for i, value in enumerate(mine) if value is not FAILED)
