@@ -19,6 +19,7 @@ import venv
 from pathlib import Path
 
 from tools.hashes import EXTRAS, FOLDER, ROOT, sparks
+from tools.wheel import faults
 
 __all__ = ["OUT", "ReleaseError", "bill_of", "check_tag", "main", "sums"]
 
@@ -92,7 +93,9 @@ def _build() -> Path:
     if wheel.read_bytes() != other.read_bytes():
         raise ReleaseError(f"two builds of {wheel.name} differ: what is in it depends on more than the commit")
     shutil.rmtree(again)
-    print(f"{wheel.name}: two builds are the same, byte by byte")
+    if wrong := faults(wheel, ROOT):
+        raise ReleaseError(f"{wheel.name} is not what the checkout has: {'; '.join(wrong)}")
+    print(f"{wheel.name}: two builds are the same, byte by byte, and hold the package and nothing else")
     return wheel
 
 

@@ -2,52 +2,40 @@
 
 from __future__ import annotations
 
-import base64
 import email
-import hashlib
 import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
 
-import pytest
-
+from tools.wheel import faults, package_files
 from vsc import __version__
 
-DATA = ("vsc/py.typed", "vsc/grammar/vsc.lark", "vsc/grammar/tables.json", "vsc/grammar/forms.json")
 
-
-@pytest.fixture(scope="module")
-def expected(root: Path) -> set[str]:
-    """Every module, page and table of the package as the checkout has it, by its path inside an archive."""
-    folders = {"compiler": "vsc/compiler", "grammar": "vsc/grammar", "runtime": "vsc/runtime"}
-    modules = {str(file.relative_to(root)) for file in (root / "vsc").rglob("*.py")}  # what is behind links is not seen
-    for folder, inside in folders.items():
-        modules |= {f"{inside}/{file.relative_to(root / folder)}" for file in (root / folder).rglob("*.py")}
-    pages = {f"vsc/compiler/diagnostics/pages/{page.name}" for page in (root / "docs/diagnostics").glob("*.md")}
-    rows = {f"vsc/compiler/parser/rows/{file.name}" for file in (root / "compiler/parser/rows").glob("*.txt")}
-    folders_of_data = (root / "vsc/completions", root / "vsc/template")
-    data = [file for folder in folders_of_data for file in folder.rglob("*") if file.is_file()]
-    data += (root / "vsc").rglob("*.pyi")
-    return modules | pages | rows | set(DATA) | {str(file.relative_to(root)) for file in data}
-
-
-def test_the_wheel_holds_the_package_and_nothing_else(dist: Path, expected: set[str]) -> None:
+def test_the_wheel_holds_the_package_and_nothing_else(dist: Path, root: Path) -> None:
     (wheel,) = dist.glob("versioned_streams-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        names = {name for name in archive.namelist() if not name.endswith("/")}
-        assert archive.testzip() is None
-        contents = {name: archive.read(name) for name in names}
-    (about,) = {name.split("/")[0] for name in names if name.split("/")[0].endswith(".dist-info")}
-    data = {f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt")}
-    assert names == expected | data | {f"{about}/licenses/LICENSE"}
+    assert faults(wheel, root) == []
+    inside = package_files(root)
+    assert {
+        "vsc/py.typed", "vsc/__init__.pyi", "vsc/grammar/vsc.lark", "vsc/grammar/tables.json", "vsc/grammar/forms.json",
+        "vsc/compiler/diagnostics/pages/VSC303.md", "vsc/template/topology.vdsl", "vsc/runtime/spark/__init__.py",
+    } <= inside.keys()  # fmt: skip
 
-    rows = [line.split(",") for line in contents[f"{about}/RECORD"].decode().splitlines()]
-    recorded = {name: digest for name, digest, _ in rows if digest}
-    assert recorded.keys() == names - {f"{about}/RECORD"}
-    for name, digest in recorded.items():
-        found = base64.urlsafe_b64encode(hashlib.sha256(contents[name]).digest()).rstrip(b"=").decode()
-        assert digest == f"sha256={found}", name
+
+def test_a_wheel_with_another_file_is_refused(dist: Path, root: Path, tmp_path: Path) -> None:
+    (wheel,) = dist.glob("versioned_streams-*.whl")
+    with zipfile.ZipFile(wheel) as good, zipfile.ZipFile(tmp_path / wheel.name, "w") as bad:
+        for name in good.namelist():
+            if name != "vsc/cli/run.py":
+                bad.writestr(name, b"" if name == "vsc/py.typed" else good.read(name) + b"#" * (name == "vsc/api.py"))
+        bad.writestr("vsc/old.py", b"")
+    assert faults(tmp_path / wheel.name, root) == [
+        "it lacks vsc/cli/run.py",
+        "it holds vsc/old.py",
+        "vsc/api.py is not that of the checkout",
+        "RECORD has another hash of vsc/api.py",
+        "RECORD has another hash of vsc/old.py",
+    ]
 
 
 def test_the_wheel_says_what_it_is_and_needs(dist: Path, root: Path) -> None:
@@ -64,9 +52,9 @@ def test_the_wheel_says_what_it_is_and_needs(dist: Path, root: Path) -> None:
     assert wheel.name == f"versioned_streams-{__version__}-py3-none-any.whl"  # of any Python and machine
 
 
-def test_the_sdist_holds_real_files(dist: Path, expected: set[str]) -> None:
+def test_the_sdist_holds_real_files(dist: Path, root: Path) -> None:
     (sdist,) = dist.glob("versioned_streams-*.tar.gz")
     with tarfile.open(sdist) as archive:
         members = {member.name.partition("/")[2]: member for member in archive.getmembers()}
-    assert expected - members.keys() == set()
+    assert package_files(root).keys() - members.keys() == set()
     assert [name for name, member in members.items() if member.issym() or member.islnk()] == []
