@@ -21,8 +21,15 @@ pytestmark = [pytest.mark.spark, pytest.mark.release]
 pyspark = pytest.importorskip("pyspark")
 
 FAILED = object()
-OF_LATER_SPARKS = ("cast('0e12345' as decimal(10,2))",) if pyspark.__version__.startswith("4.0.") else ()
-"""Spark 4.0 fails on a zero with such an exponent; later ones read a zero."""
+OTHERWISE_ON_4_0 = {
+    "cast('0e12345' as decimal(10,2))",  # a zero with a long exponent fails
+    "cast(t as decimal(20,6))",  # by way of a double
+    "split(u, if(k > 1, '', ':'), k)",  # an empty pattern takes no more than the limit
+    "array_distinct(ag)", "array_distinct(array(ag, array(0e0, null), ag))",  # -0.0 stays
+    "array_distinct(array(struct(h, g), struct(0e0 as h, 0e0 as g)))",
+}  # fmt: skip
+"""What Spark 4.0 evaluates otherwise than later releases and vsc."""
+COMPARED = [one for one in EXPRESSIONS if not (pyspark.__version__.startswith("4.0.") and one in OTHERWISE_ON_4_0)]
 
 
 def ours(expr: Expr) -> list[Any]:
@@ -85,7 +92,7 @@ def table(spark: Any) -> Table:
 def groups() -> dict[tuple[int, ...], list[tuple[str, Expr, list[Any]]]]:
     """The expressions by the rows on which they do not fail: those of a group are one query."""
     found: dict[tuple[int, ...], list[tuple[str, Expr, list[Any]]]] = {}
-    for text in (text for text in EXPRESSIONS if text not in OF_LATER_SPARKS):
+    for text in COMPARED:
         expr = typed(text)
         mine = ours(expr)
         fine = tuple(i for i, value in enumerate(mine) if value is not FAILED)
