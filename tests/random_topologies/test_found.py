@@ -184,3 +184,16 @@ def test_records_without_a_key_beside_a_join_of_what_came_before() -> None:
     epoch = rows(("s", {"k": "a", "n": 0, "at": 1}), ("s", {"k": "a", "n": 2, "at": 2}))
     case = Case(text, [epoch], [1], [False], [False])
     assert case.difference() == ""
+
+
+def test_late_records_of_a_join_of_what_came_before_are_counted_alike_on_any_number_of_partitions() -> None:
+    text = """
+    stream s (k string, at bigint) from memory () key k timestamp at;
+    stream before = join s as l with s as r within (before = 3 ms) select count(r.k) as n;
+    sink before to memory ();
+    """
+    epoch = rows(*(("s", {"k": k, "at": at}) for at, k in ((50, "a"), *((1, k) for k in "bcdefgh"))))
+    case = Case(text, [[row] for row in epoch], [4] * 8, [False] * 8, [False] * 8)
+    assert case.difference() == ""
+    whole = Case(text, [epoch], [4], [False], [False])
+    assert whole.difference() == ""

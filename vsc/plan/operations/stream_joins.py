@@ -80,6 +80,7 @@ class WithinAggregate(Facts):
     left one as input 0, and the results of the calls as the columns ``#0``, ``#1``, ... of input 1.
     """
 
+    counts_late = True
     reads = ("stream", "stream")
     branches = True
     tells_time = True
