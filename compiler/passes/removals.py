@@ -131,6 +131,8 @@ def _may_remove(operation: syntax.Operation, kinds: Kinds, above: list[bool]) ->
             return condition is not None or any(above)
         case syntax.Join(mode=mode, on=on) if join_form(kinds, operation) == "table-table":
             return above[0] or (mode == "inner" and (bool(on) or above[1])) or (mode == "outer" and any(above))
+        case syntax.Join(mode=mode, left=left, correct=syntax.Correct()):
+            return (kinds.get(left.name.text) == "table" and above[0]) or (mode == "inner" and above[1])
         case syntax.Rekey() | syntax.Join():
             return False
         case syntax.Suppress(limit=None):

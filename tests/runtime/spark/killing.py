@@ -1,5 +1,5 @@
 """``python -m tests.runtime.spark.killing METHOD:NAME COMMAND ...``: a `vsc` command that is killed (``kill -9``) as
-soon as `METHOD` of `Files` has written the file `NAME` of a checkpoint."""
+soon as `METHOD` of `Files` has written the file `NAME`, which may be a pattern (``*-quiet.txt``), of a checkpoint."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from fnmatch import fnmatch
 from typing import Any
 
 from vsc.cli import main
@@ -20,7 +21,7 @@ def killing(point: str, kill: Callable[[], None]) -> tuple[str, Callable[..., An
 
     def ended(files: Files, *names: Any) -> Any:
         found = done(files, *names)
-        if name in names:
+        if any(fnmatch(str(given), name) for given in names):
             kill()
         return found
 

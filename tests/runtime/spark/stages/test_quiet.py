@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -85,6 +90,39 @@ def test_a_window_closes_when_its_sources_are_quiet(spark: Any, tmp_path: Path) 
     query.stop()
     assert lost(reports) == [{"counts": {"window_closed": 1, "after_quiet": 1}}]
     assert case.counts() == [1]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_step_that_a_killed_process_has_written_is_taken_by_the_next_run(spark: Any, tmp_path: Path) -> None:
+    """A real process, killed between the write of the step and the epoch that would act on it."""
+    case = Case(spark, tmp_path)
+    case.read("a", 50)
+    case.read("b", 40)
+    (tmp_path / "topology.vdsl").write_text(TOPOLOGY)
+    command = [sys.executable, "-m", "tests.runtime.spark.killing", "write:vsc/control/*-quiet.txt", "run"]
+    command += [str(tmp_path / "topology.vdsl"), "--checkpoint", str(tmp_path / "ck"), "--partitions", "2"]
+    command += ["--master", "local[2]", "--trigger", "100 ms", "--local-dir", str(tmp_path / "local")]
+    for name, value in case.variables.items():
+        command += ["--var", f"{name}={value}"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+    )  # fmt: skip
+    status = process.wait(timeout=300)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # the JVM, too
+    assert status == -signal.SIGKILL, process.communicate()[0]
+    assert case.counts() == []
+    reports = run_once(case.plan, spark, tmp_path / "ck", variables=case.variables)
+    assert case.counts() == [2]
+    (quieted,) = [report.quieted for report in reports if report.quieted]
+    assert quieted.keys() == {"a", "b"}
+    assert len(set(quieted.values())) == 1
+    case.read("a", 58)
+    reports = run_once(case.plan, spark, tmp_path / "ck", variables=case.variables)
+    assert lost(reports) == [{"counts": {"window_closed": 1, "after_quiet": 1}}]
+    assert case.counts() == [2]
 
 
 def lost(reports: list[EpochReport]) -> list[Any]:

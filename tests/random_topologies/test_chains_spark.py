@@ -1,0 +1,71 @@
+"""A random chain of corrected joins on Spark ends as batch SQL, over epochs, restarts and other numbers of partitions.
+
+The topology, the rows and the SQL are those of `test_chains`.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.random_topologies.seeds import seeds
+from tests.random_topologies.test_chains import TABLES, Setting, batch, rows_of
+from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
+from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(900)]
+
+EPOCHS = 3
+
+
+@pytest.mark.parametrize("seed", seeds("VSC_SPARK_TOPOLOGIES", 1))
+def test_a_chain_on_spark_ends_as_batch_sql(spark: Any, tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    setting = Setting.of(rng)
+    rows = rows_of(rng, setting, setting.within)
+    plan = compiled(_on_files(setting.text(rng)))
+    variables, checkpoint = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}, tmp_path / "ck"
+    for source in (*TABLES, "lines"):
+        (tmp_path / "in" / source).mkdir(parents=True)
+    share = -(-len(rows) // EPOCHS)
+    for number in range(EPOCHS):
+        for source in (*TABLES, "lines"):
+            part = [one.row for one in rows[number * share : (number + 1) * share] if one.source == source]
+            if part:
+                write_json(tmp_path / f"in/{source}/{number}.json", part, number)
+        if number == 1:
+            job = Upgrade(plan, str(checkpoint), str(tmp_path / "ck2"), variables, 3)
+            upgrade(prepare(job), spark, lambda line: None)
+            checkpoint = tmp_path / "ck2"
+        last = number == EPOCHS - 1
+        run_once(plan, spark, checkpoint, variables=variables, partitions=3 if number else 2, drain=last)
+    expected = batch(rows, setting)
+    for node, key in (("done", "id"), ("sums", "c")):
+        assert _newest(tmp_path / f"out/{node}", key) == expected[node], node
+    windows = sorted(((r["c"], r["n"], r["usd"]) for r in parquet_rows(tmp_path / "out/windows")), key=repr)
+    assert windows == sorted(((c, *values) for (c, _, _), values in expected["windows"].items()), key=repr)
+
+
+def _on_files(text: str) -> str:
+    """The topology with sources and sinks of files."""
+    text = re.sub(
+        r"((?:table|stream) (\w+) \([^)]*\))\s*from memory \(\)",
+        r"\1 from files (path = '${in}/\2', format = 'json')",
+        text,
+    )
+    return re.sub(r"sink (\w+) to memory \(\)", r"sink \1 to files (path = '${out}/\1', format = 'parquet')", text)
+
+
+def _newest(folder: Path, key: str) -> dict[Any, Any]:
+    """What the changes in a sink make, in their order."""
+    found: dict[Any, Any] = {}
+    for row in parquet_rows(folder):
+        values = tuple(value for name, value in row.items() if name != key and not name.startswith("_"))
+        found.pop((row[key],), None)
+        if row["_change"] == "upsert":
+            found[row[key],] = values
+    return found
