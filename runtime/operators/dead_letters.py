@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.connectors import facts_of
-from vsc.plan.nodes import DEAD_LETTER, Column, DeadLetters, Node, Plan, Schema
+from vsc.plan.nodes import DEAD_LETTER, ROW_CHANGE, Column, DeadLetters, Node, Plan, Schema
 from vsc.plan.types import Field, StructType
 from vsc.runtime.expressions.json_text import writer
 from vsc.runtime.metrics import GRACE_NEEDED, Dropped, Metrics, Missed, group_of
@@ -160,9 +160,16 @@ class Losses:
             return
         places = np.flatnonzero(rows) if is_mask else rows.astype(np.int64, copy=False)
         count, chosen = len(places), pa.array(places)
-        keys, values = ([column.take(chosen) for column in columns] for columns in (flow.keys, flow.values))
+        keys = [column.take(chosen) for column in flow.keys]
+        pairs = zip(schema.value, flow.values, strict=True)
+        shown = [(column, array.take(chosen)) for column, array in pairs if column not in ROW_CHANGE]
         there, time = flow.present[places].tolist(), flow.time[places].tolist()
-        value = [row if p else None for row, p in zip(json_rows(schema.value, values, count), there, strict=True)]
+        value = [
+            row if p else None
+            for row, p in zip(
+                json_rows([column for column, _ in shown], [array for _, array in shown], count), there, strict=True
+            )
+        ]
         key = json_rows(schema.key, keys, count) if schema.key else [None] * count
         told = [None if message is None else message(place) for place in range(count)]
         at, own = flow.at.take(places), not waited and self._letters.own(node.name)

@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.random_topologies.seeds import seeds
 from tests.random_topologies.test_chains import TABLES, Setting, batch, rows_of
-from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
-from vsc.runtime.spark.upgrade import Upgrade, prepare, upgrade
+from tests.runtime.spark.support import compiled, parquet_rows, write_json
+from vsc.runtime.spark.base.job import Run
+from vsc.runtime.spark.query.preflight import prepare
+from vsc.runtime.spark.query.run import run
+from vsc.runtime.spark.report.displays import display
+from vsc.runtime.spark.upgrade import Upgrade, upgrade
+from vsc.runtime.spark.upgrade import prepare as prepare_upgrade
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -38,11 +45,11 @@ def test_a_chain_on_spark_ends_as_batch_sql(spark: Any, tmp_path: Path, seed: in
             if part:
                 write_json(tmp_path / f"in/{source}/{number}.json", part, number)
         if number == 1:
-            job = Upgrade(plan, str(checkpoint), str(tmp_path / "ck2"), variables, 3)
-            upgrade(prepare(job), spark, lambda line: None)
+            moved = Upgrade(plan, str(checkpoint), str(tmp_path / "ck2"), variables, 3)
+            upgrade(prepare_upgrade(moved), spark, lambda line: None)
             checkpoint = tmp_path / "ck2"
-        last = number == EPOCHS - 1
-        run_once(plan, spark, checkpoint, variables=variables, partitions=3 if number else 2, drain=last)
+        job = Run(plan, str(checkpoint), variables, 3 if number else 2, drain=number == EPOCHS - 1)
+        run(prepare(job), spark, display("none", sys.stderr))
     expected = batch(rows, setting)
     for node, key in (("done", "id"), ("sums", "c")):
         assert _newest(tmp_path / f"out/{node}", key) == expected[node], node
@@ -63,7 +70,8 @@ def _on_files(text: str) -> str:
 def _newest(folder: Path, key: str) -> dict[Any, Any]:
     """What the changes in a sink make, in their order."""
     found: dict[Any, Any] = {}
-    for row in parquet_rows(folder):
+    files = sorted(folder.glob("part-*.parquet"), key=lambda file: file.stat().st_mtime_ns)  # of two checkpoints
+    for row in (row for file in files for row in pq.read_table(file).to_pylist()):
         values = tuple(value for name, value in row.items() if name != key and not name.startswith("_"))
         found.pop((row[key],), None)
         if row["_change"] == "upsert":

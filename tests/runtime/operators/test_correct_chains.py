@@ -187,7 +187,7 @@ def test_a_second_line_of_the_same_name_takes_the_place_of_the_first() -> None:
 
 
 def test_a_row_that_cannot_be_computed_is_none() -> None:
-    text = TEXT.replace("amount * rate as usd", "100 / amount * rate as usd")
+    text = TEXT.replace("amount * rate as usd", "100 / amount * rate as usd") + "sink dropped to memory ();"
     with TopologyTestDriver(
         text.format(first="left", second="left", third="left", by="", grace="", between="", of="priced"),
         on_error="drop",
@@ -202,3 +202,6 @@ def test_a_row_that_cannot_be_computed_is_none() -> None:
         done = [record.value and record.value["usd"] for record in driver.read("done")]
         assert done == [10, None, 5]
         assert driver.metrics()["dropped_records"] == {"done": {"expression_failed": 1}}
+        (lost,) = driver.read("dropped")
+        assert lost.value is not None
+        assert (lost.value["key"], lost.value["value"]) == ('{"country":"DE"}', '{"id":"x","amount":0,"revision":1}')
