@@ -115,7 +115,7 @@ def compare(both: pa.Table) -> Comparison:
 
 
 def _run(command: Sequence[str]) -> Run:
-    """Runs `command` by this interpreter, telling of each micro-batch as it ends."""
+    """Runs `command` by this interpreter, telling of each epoch as it ends."""
     started = time.monotonic()
     finished: Mapping[str, Any] = {}
     batch_ms = 0
@@ -125,7 +125,7 @@ def _run(command: Sequence[str]) -> Run:
             if event["event"] == "batch":
                 batch_ms += event["duration_ms"]
                 print(
-                    f"batch {event['batch']}: {event['input_rows']:,} rows in {event['duration_ms'] / 1000:.1f} s",
+                    f"epoch {event['batch']}: {event['input_rows']:,} rows in {event['duration_ms'] / 1000:.1f} s",
                     flush=True,
                 )
             elif event["event"] == "finished":

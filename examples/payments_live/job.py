@@ -61,7 +61,7 @@ class Job:
             self._process = None
 
     def stop(self) -> None:
-        """Asks it to end after its batch, and waits."""
+        """Asks it to end after its epoch, and waits."""
         assert self._process is not None
         self._process.terminate()
         self._process.wait(_SECONDS)

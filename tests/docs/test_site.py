@@ -47,6 +47,8 @@ def test_the_site_builds(tmp_path: Path) -> None:
     ]
     assert [word for word in WORDS if not any(word.lower() in heading for heading in headings)] == []
     assert (site / "docs/operators/pictures/suppress.svg").exists()
+    time = (site / "docs/time/index.html").read_text(encoding="utf-8")
+    assert 'href="../../site.css"' in time and "picture highlight" in time  # the one block that is not wrapped
     assert "<table>" in (site / "docs/operators/suppress/index.html").read_text()
 
 
