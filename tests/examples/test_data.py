@@ -71,22 +71,22 @@ ALL = {
 
 @pytest.mark.parametrize(("example", "node"), NEWEST)
 def test_the_newest_rows(root: Path, example: str, node: str) -> None:
-    newest = {tuple(record.key.values()): record for record in _run(root / "examples" / example, node)}
+    newest = {tuple(record.key.values()): record for record in run(root / "examples" / example, node)}
     rows = [record.key | record.value for _, record in sorted(newest.items()) if record.value is not None]
     assert rows == NEWEST[example, node]
 
 
 @pytest.mark.parametrize(("example", "node"), ALL)
 def test_all_records(root: Path, example: str, node: str) -> None:
-    assert [record.key | record.value for record in _run(root / "examples" / example, node)] == ALL[example, node]
+    assert [record.key | record.value for record in run(root / "examples" / example, node)] == ALL[example, node]
 
 
 def test_suspicious_payments(root: Path) -> None:
-    records = _run(root / "examples/fraud", "suspicious")
+    records = run(root / "examples/fraud", "suspicious")
     assert [record.value["payment_id"] for record in records] == ["p4", "p5", "p6", "p7"]
 
 
-def _run(folder: Path, node: str) -> list[Any]:
+def run(folder: Path, node: str) -> list[Any]:
     variables = {"data": str(folder / "data"), "out": "-"}
     with TopologyTestDriver(folder / "topology.vdsl", variables=variables) as driver:
         rows = [row for source in driver.plan.nodes for row in _rows(source, folder)]

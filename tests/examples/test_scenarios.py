@@ -15,7 +15,7 @@ FILES = sorted(ROOT.glob("examples/*/*.scenario.yaml"))
 
 def test_the_examples_are_here() -> None:
     names = {folder.name for folder in EXAMPLES}
-    assert names >= {"flights", "fraud", "inventory", "orders", "payments", "prices", "revenue", "sensors"}
+    assert names >= {"features", "flights", "fraud", "inventory", "orders", "payments", "prices", "revenue", "sensors"}
 
 
 @pytest.mark.parametrize("folder", EXAMPLES, ids=[folder.name for folder in EXAMPLES])

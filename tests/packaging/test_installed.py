@@ -10,7 +10,7 @@ import pytest
 
 from tests.packaging.conftest import Vsc
 
-EXAMPLES = ("flights", "fraud", "inventory", "orders", "payments", "prices", "revenue", "sensors")
+EXAMPLES = ("features", "flights", "fraud", "inventory", "orders", "payments", "prices", "revenue", "sensors")
 HEAVY = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "yaml")
 
 
