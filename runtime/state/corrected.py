@@ -11,7 +11,7 @@ keys are big endian)::
 
 A value has its records in the order of their arrival, as in `vsc.runtime.state.joined`.
 
-Guarantees: what lies before the floor is removed in whole buckets, without reading it. A bucket is a quarter to half
+Guarantees: what lies before the floor is removed in whole buckets, without reading it. A bucket is half to all
 of the time for which records are kept; what was written when that was another time stays where it is.
 """
 
@@ -33,7 +33,7 @@ FORMAT_VERSION: Final = 1
 _META: Final = MetaRow(b"VSCR", FORMAT_VERSION, "the state of a corrected join", (-1, 0, -1, 0, 0))
 _PLACE: Final = struct.Struct(">BQ")
 _WRITE: Final = struct.Struct(">Q")
-_BUCKETS: Final = 2
+_BUCKETS: Final = 1
 """A bucket is the time for which records are kept divided by 2 to the power of this, or less: a power of two."""
 
 

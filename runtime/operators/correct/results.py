@@ -76,7 +76,7 @@ class Results:
         return Found(valid, there, computed.columns, sides, sent, revision)
 
     def flow(self, records: Records, events: Events, found: Found) -> Flow:
-        """The results that are sent, under the keys of their records."""
+        """The results that are sent, under the keys of their records. They move: their keys have no numbers here."""
         site, out = self._site, np.flatnonzero(found.sent)
         if not len(out):
             return Flow.empty(site.node.schema, site.space)
@@ -87,7 +87,7 @@ class Results:
         rows = record[order]
         by = taken(records.kept.by, rows)
         return Flow(
-            at.take(order), site.space.columns(by, len(rows)), site.space, records.time[rows], present[order], by,
+            at.take(order), records.key[rows], records.came.space, records.time[rows], present[order], by,
             taken(values, order),
         )  # fmt: skip
 
