@@ -189,7 +189,7 @@ class _Derivations(Walk[Derivation]):
 
     def _within_aggregate(self, node: Node, operation: Any, inputs: list[Derivation]) -> Derivation:
         left, right = inputs
-        bounds = operation.left, operation.before, operation.after, operation.strictly_before
+        bounds = operation.left, operation.before, operation.after, operation.strictly_before, operation.waits
         rows = self._terms.of("within", *bounds, left.rows, left.key, right.rows, right.key)
         calls = [self._terms.call(call, right.scope) for call in operation.calls]
         results = {

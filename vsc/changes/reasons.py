@@ -8,7 +8,7 @@ from typing import Any
 
 from vsc.changes.derivation import Derivation, read_as
 from vsc.changes.values import alike, are_items, shown
-from vsc.plan import Aggregate, Column, Item, Node, Plan, Rekey, Source
+from vsc.plan import Aggregate, Column, Item, Node, Plan, Rekey, Source, WithinAggregate
 from vsc.plan import expressions as exprs
 from vsc.plan.operations import AggregateCall
 from vsc.plan.record import record
@@ -35,6 +35,7 @@ _FLAGS = {
     ("mode", "inner"): "an inner join", ("mode", "left"): "a left join", ("mode", "outer"): "an outer join",
 }  # fmt: skip
 """What a member says, where its name says nothing to a user."""
+_STRICTLY = {False: "a join that counts records of the same time", True: "a join `strictly before`"}
 _CLAUSES = {"on": "on", "item": "by", "group": "group by", "foreign_key": "on", "delete_when": "delete when"}
 
 
@@ -225,6 +226,9 @@ def _differences(old: Node, new: Node) -> Iterator[str]:
     if isinstance(after, Aggregate) and isinstance(before, Aggregate):
         yield from _calls(before, after)
     skipped = _DERIVED | set(after.limits)
+    if isinstance(after, WithinAggregate) and isinstance(before, WithinAggregate):
+        yield from _within(before, after)
+        skipped |= {"overs", "before", "after", "strictly_before"}
     if isinstance(after, Rekey) and isinstance(before, Rekey):
         skipped -= {"items"}
     for name in (field.name for field in fields(after) if field.name not in skipped):
@@ -263,6 +267,35 @@ def _calls(was: Aggregate, now: Aggregate) -> Iterator[str]:
         yield f"it computes {shown(tuple(come))} as well, which needs the earlier rows"
     elif not alike(was.calls, now.calls):
         yield f"it computes {shown(now.calls)} in another order"
+
+
+def _within(was: WithinAggregate, now: WithinAggregate) -> Iterator[str]:
+    """How joins that aggregate differ in the records that count, and in what is computed of them."""
+    for name in ("before", "after"):
+        lengths = duration(getattr(was, name)), duration(getattr(now, name))
+        if lengths[0] != lengths[1]:
+            yield f"{name} was {lengths[0]}, is {lengths[1]}"
+    if was.waits != now.waits and was.after == now.after:
+        graces = duration(was.grace), duration(now.grace)
+        then = "no result waits any more, and those that do would be lost" if was.waits else "results wait from now on"
+        yield f"grace was {graces[0]}, is {graces[1]}: {then}"
+    if was.strictly_before != now.strictly_before:
+        yield f"it was {_STRICTLY[was.strictly_before]}, is {_STRICTLY[now.strictly_before]}"
+    gone, come = (
+        [
+            f"`{call.text}`"
+            for call, over in _over(one)
+            if not any(over == o and alike(call, c) for c, o in _over(other))
+        ]
+        for one, other in ((was, now), (now, was))
+    )
+    if gone and come:
+        yield f"it computed {', '.join(gone)}, computes {', '.join(come)}"
+
+
+def _over(operation: WithinAggregate) -> Iterator[tuple[AggregateCall, int]]:
+    """The calls, with how far back each looks."""
+    yield from zip(operation.calls, operation.overs, strict=True)
 
 
 def _types(was: AggregateCall, now: AggregateCall) -> str | None:
