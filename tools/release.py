@@ -25,7 +25,7 @@ __all__ = ["OUT", "ReleaseError", "bill_of", "check_tag", "main", "sums"]
 
 OUT = ROOT / "build/release"
 KEPT = ROOT / "tests/runtime/spark/checkpoints"
-_MARK = "versioned-streams"
+_NAME = "versioned-streams"
 
 
 class ReleaseError(Exception):
@@ -63,18 +63,18 @@ def main(arguments: list[str]) -> int:
     """Makes the release of the tag that is the one argument."""
     from vsc import __version__ as version
 
+    if len(arguments) != 1:
+        print("usage: python -m tools.release TAG", file=sys.stderr)
+        return 2
+    (tag,) = arguments
     try:
-        (tag,) = arguments
         check_tag(tag, version, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), KEPT)
         print(f"{tag}: the tag, the version, the CHANGELOG and the kept checkpoint agree")
         shutil.rmtree(OUT, ignore_errors=True)
         wheel = _build()
         _run(sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(OUT.iterdir())))
-        _bill(wheel, OUT / f"{_MARK}.cdx.json", version)
+        _bill(_installed(wheel), OUT / f"{_NAME}.cdx.json", version)
         (OUT / "SHA256SUMS").write_text(sums(OUT), encoding="utf-8")
-    except ValueError:
-        print("usage: python -m tools.release TAG", file=sys.stderr)
-        return 2
     except (ReleaseError, subprocess.CalledProcessError) as error:
         print(f"no release: {error}", file=sys.stderr)
         return 1
@@ -99,17 +99,23 @@ def _build() -> Path:
     return wheel
 
 
-def _bill(wheel: Path, bill: Path, version: str) -> None:
-    """Installs the wheel with all extras, in the versions and with the hashes of the tests; lists what is there."""
-    folder = ROOT / "build/release-environment"
+def _installed(wheel: Path) -> str:
+    """The Python of an environment that holds the wheel with all extras, in the versions and with the hashes of the
+    tests, and nothing else."""
+    folder, wanted = ROOT / "build/release-environment", ROOT / "build/release-requirements.txt"
     venv.create(folder, clear=True)
-    python, pins = str(folder / "bin/python"), (FOLDER / "dependencies.txt", FOLDER / f"pyspark-{sparks()[0]}.txt")
+    python = str(folder / "bin/python")
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    wanted = ROOT / "build/release-requirements.txt"
     wanted.write_text(f"versioned-streams[{','.join(EXTRAS)}] @ {wheel.as_uri()} --hash=sha256:{digest}\n")
+    pins = (FOLDER / "dependencies.txt", FOLDER / f"pyspark-{sparks()[0]}.txt")
     constraints = [word for path in pins for word in ("--constraint", str(path))]
-    pip = (sys.executable, "-m", "pip", "--quiet", "--python", python, "install", "--require-hashes", "--prefer-binary")
+    pip = (sys.executable, "-m", "pip", "--quiet", "--python", python, "install", "--require-hashes")
     _run(*pip, *constraints, "--requirement", str(wanted))
+    return python
+
+
+def _bill(python: str, bill: Path, version: str) -> None:
+    """Lists what an environment holds. ReleaseError if that is not all that vsc needs."""
     about = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     described = ROOT / "build/release-pyproject.toml"  # with a version, which setuptools finds in the package
     described.write_text(about.replace('dynamic = ["version"]', f'version = "{version}"'), encoding="utf-8")
@@ -118,15 +124,14 @@ def _bill(wheel: Path, bill: Path, version: str) -> None:
         "--output-reproducible", "--output-format", "JSON", "--output-file", str(bill), python,
     )  # fmt: skip
     document = json.loads(bill.read_text(encoding="utf-8"))
-    found = bill_of(document)
-    project = tomllib.loads(about)["project"]
+    found, project = bill_of(document), tomllib.loads(about)["project"]
     extras = [one for extra in EXTRAS for one in project["optional-dependencies"][extra]]
-    needed = {re.split(r"[\[<>=]", one)[0].lower() for one in (*project["dependencies"], *extras)} - {_MARK}
+    needed = {re.split(r"[\[<>=]", one)[0].lower() for one in (*project["dependencies"], *extras)} - {_NAME}
     if missing := needed - found.keys():
         raise ReleaseError(f"the bill of materials lacks {', '.join(sorted(missing))}")
     if document["metadata"]["component"].get("version") != version:
         raise ReleaseError(f"the bill of materials is not of {version}")
-    print(f"{bill.name}: {len(found)} packages, CycloneDX {document['specVersion']}, of {wheel.name} {version}")
+    print(f"{bill.name}: {len(found)} packages, CycloneDX {document['specVersion']}")
 
 
 def _run(*command: str, **variables: str) -> str:
