@@ -115,7 +115,7 @@ def _comments(tokens: Tokens) -> Iterator[tuple[int, str]]:
 
 
 def _about(text: str, at: int, statements: list[Span]) -> tuple[Span, ...]:
-    """The statements that a comment is about: those of its line, or else the one that it stands in or above."""
+    """The statements that a comment is about: on its line, or else the one that it stands in or above."""
     line = Span(text.rfind("\n", 0, at) + 1, at)
     of_line = tuple(one for one in statements if one.start < line.end and one.end > line.start)
     return of_line or tuple(one for one in statements if one.end > at)[:1]

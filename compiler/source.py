@@ -1,8 +1,8 @@
 """Source text and places in it.
 
 A `Span` is a half-open range of character offsets; a `SourceFile` turns offsets into lines and columns, 1-based and
-counted in characters, as editors show them. The texts of included files stand behind that of the topology, so that one
-offset is a place in any of them.
+counted in characters, as editors show them. The texts of included files stand behind the text of the topology, so
+that one offset is a place in any of them.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ above them, in ``[...]``, up to an empty line; ``.`` is then a row with nothing 
   ``:type`` in place of a word is a class of words (`row_words`).
 * ``#STRING|INTEGER``: the terminal at the place; ``<#STRING`` the one before it.
 * ``WHERE|ON``: one of these terminals is expected; ``{WHERE}``: exactly these are; ``{?WHERE|ON}``: no others are.
-* ``(``: inside brackets; ``(cast|count``: inside those of one of these words.
+* ``(``: inside brackets; ``(cast|count``: inside the brackets of one of these words.
 * ``?in_columns``: a test by its name (`row_tests`). ``!`` in front of any test: it does not hold.
 
 And what else is said:

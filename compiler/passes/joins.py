@@ -2,7 +2,7 @@
 
 A join with a stream keeps the stream's key, or has the one that its `on` gives; a join of two tables, or of two
 streams, has the left one's.
-An unqualified key column is that of the result, a qualified one that of its input: in an outer join they can differ.
+An unqualified key column belongs to the result, a qualified one to its input: in an outer join they can differ.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Clause:
     """What a `materialize` clause asks for, and where.
 
     `store` is None if the clause is wrong (and reported); `versioned` and `complete` are known even then. The spans are
-    those of the values of `retention` and `grace`, and those of `expire` and `history`, None if they are not written.
+    where the values of `retention` and `grace`, and the options `expire` and `history`, stand; None if not written.
     """
 
     written: syntax.MaterializeClause

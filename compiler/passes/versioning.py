@@ -49,7 +49,7 @@ def _decided_label(topology: Topology, stores: Stores, statuses: Statuses, statu
 
 
 def way_labels(topology: Topology, table: str, status: Status) -> tuple[Label, ...]:
-    """A label on every node from `table` back to the one that decided its status, without that one."""
+    """A label on every node from `table` back to, but without, the node that decided its status."""
     labels = []
     while table != status.decided_by:
         (read,) = topology.inputs(table)

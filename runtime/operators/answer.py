@@ -44,7 +44,7 @@ _WITH_VALUE = (*_PUTS, Instruction.ALONE)
 
 @dataclass(frozen=True, slots=True)
 class _Lefts:
-    """The left rows that a batch can answer: those of stored subscriptions, then those that the batch brings."""
+    """The left rows that a batch can answer: of stored subscriptions, then of the batch itself."""
 
     keys: LeftKeys
     stored_pair: Int64s

@@ -72,7 +72,7 @@ class Expiring:
         return event, (event < timing.ended) & (renewed >= timing.seen(event, due))
 
     def _stored(self, changes: Flow, now: int) -> list[SuppressedRow]:
-        """The rows from before the batch that may go: those of the changed keys, and those that are due by now."""
+        """The rows from before the batch that may go: of the changed keys, and all that are due by now."""
         rows = self._rows
         rows.skip(rows.stream_time - self._after)
         if not rows.begun:

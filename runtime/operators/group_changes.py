@@ -88,8 +88,8 @@ class _GroupChanges(Step):
         self, flow: Flow, before: NewKeys, after: NewKeys, rows: Int64s, sides: tuple[Int64s, Int64s], place: Int64s,
         bounds: tuple[pa.Array, ...] = (),
     ) -> Flow:  # fmt: skip
-        """The records: `sides` are the places of the old and the new row, `place` that of the group, `bounds` those of
-        the windows."""
+        """The records: `sides` are the places of the old and the new row, `place` is the place of the group,
+        `bounds` are the bounds of the windows."""
         keys = (*taken(stacked(before.columns, after.columns), place), *bounds)
         old = flow.values if flow.old is None else flow.old.values
         tables: tuple[Sequence[pa.Array], ...] = ((*flow.keys, *old), flow.columns)

@@ -47,7 +47,7 @@ __all__ = [
 
 
 def stages_in_step(plan: Plan) -> tuple[int, ...]:
-    """The stages in which records may have to wait for other sources: those that read sources, and those that step."""
+    """The stages in which records may have to wait for other sources: they read sources, or step."""
     reading = {id for ids in handed_on(plan.stages[0]).values() for id in ids}
     return tuple(sorted(reading | {id for id, sources in enumerate(stepping(plan)) if sources}))
 

@@ -63,7 +63,7 @@ class Corrected:
         self.stream_time, self.floor, self.newest, self._write, self._widths = _META.read(kv.get(self._meta))
 
     def between(self, key: bytes, low: int, high: int) -> Iterator[tuple[Place, bytes]]:
-        """The records of a key, in whole buckets, in which those of these times lie, by bucket and write."""
+        """The records of a key at these times, and all others in their buckets, by bucket and write."""
         low = max(low, self.floor)
         for width in self._in_use():
             for bucket in range(low >> width, (high >> width) + 1):

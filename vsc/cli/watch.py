@@ -95,7 +95,7 @@ def _visible_folder(path: str) -> bool:
 
 
 def _folders(paths: Iterable[str]) -> Iterator[str]:
-    """The folders to watch: those that `paths` name, with all their visible subfolders, and those of named files."""
+    """The folders to watch: the named ones, with all visible subfolders, and the folders of named files."""
     for path in map(os.path.realpath, paths):
         if os.path.isdir(path):
             for folder, inside, _ in os.walk(path):

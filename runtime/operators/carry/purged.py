@@ -30,7 +30,7 @@ _Place = tuple[int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """By store, how the keys begin whose rows are left out; those that stand `behind` a key, with the types of that."""
+    """By store, how the keys begin whose rows are left out; keys that stand `behind` another one, with its types."""
 
     keys: Mapping[_Place, tuple[bytes, ...]] = field(default_factory=dict)
     behind: Mapping[_Place, tuple[tuple[DataType, ...], tuple[bytes, ...]]] = field(default_factory=dict)

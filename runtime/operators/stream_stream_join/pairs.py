@@ -1,6 +1,6 @@
 """Which records of two streams meet: an interval join over rows that are sorted by key and time.
 
-The rows of a side are those that it had before the batch, then those of the batch. A row's arrival is its place among
+The rows of a side are what it had before the batch, then what the batch brings. A row's arrival is its place among
 the batch's records of both sides, or -1. A pair is found once, when its later record arrives: that one *looks* for the
 other, its *partner*.
 """

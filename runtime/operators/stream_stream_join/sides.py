@@ -116,8 +116,8 @@ def load(
     held: Sequence[Held],
     newest: Sequence[int],
 ) -> tuple[tuple[Side, Side], dict[RecordKey, bytes]]:
-    """Both sides, and the buckets that were read: those in which partners of the flows' records may be, and those into
-    which they themselves go. `newest`: by side, the highest time of the records that are there."""
+    """Both sides, and the buckets that were read: in which partners of the flows' records may be, and into which they
+    themselves go. `newest`: by side, the highest time of the records that are there."""
     space = flows[0].space
     places = _places(state, operation, flows, newest)
     read = {place: value for place, value in zip(places, state.rows(places), strict=True) if value is not None}

@@ -1,4 +1,4 @@
-"""The rows that look-ups into a table can find in one batch: those of the store, and those of the batch."""
+"""The rows that look-ups into a table can find in one batch: of the store, and of the batch."""
 
 from __future__ import annotations
 

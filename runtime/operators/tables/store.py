@@ -157,7 +157,7 @@ def open_columns(
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """Versions of a table's keys: those of the store, then those of the batch. `live`: not a tombstone."""
+    """Versions of a table's keys: from the store, then from the batch. `live`: not a tombstone."""
 
     timeline: Timeline
     time: Int64s

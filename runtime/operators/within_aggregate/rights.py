@@ -1,4 +1,4 @@
-"""The right records that left ones may find in one batch: those of the state, and those of the batch."""
+"""The right records that left ones may find in one batch: of the state, and of the batch."""
 
 from __future__ import annotations
 

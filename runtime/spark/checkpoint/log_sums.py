@@ -56,7 +56,7 @@ class LogSums:
             return None
 
     def take(self) -> None:
-        """Keeps those of the logs that have come since, and forgets those of logs that are gone."""
+        """Keeps the checksums of logs that have come since, and forgets those of logs that are gone."""
         if not self._files.is_local:
             return
         before = self.known()

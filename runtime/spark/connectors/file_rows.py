@@ -39,8 +39,8 @@ _WRITING = (
     "spark.sql.parquet.output", "spark.sql.parquet.compression.", "spark.sql.parquet.writeLegacyFormat",
     "spark.sql.parquet.fieldId.write.",
 )  # fmt: skip
-"""What begins those of them that are about writing only: vsc sets one itself, and Spark one if its package for object
-stores is there."""
+"""What begins the settings among them that are about writing only: vsc sets one itself, and Spark one if its package
+for object stores is there."""
 
 
 def file_rows(

@@ -39,8 +39,8 @@ _log = logging.getLogger(__name__)
 
 
 class _Found(NamedTuple):
-    """What is wrong with the files that an epoch takes from a source: those that Spark did not find, those that have
-    changed since it listed them, and the first one that is merged."""
+    """What is wrong with the files that an epoch takes from a source: `gone` are not there any more,
+    `changed` have changed since Spark listed them, `merged` is the first one that a sink has merged."""
 
     gone: list[str]
     changed: list[str]

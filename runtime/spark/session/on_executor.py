@@ -34,8 +34,8 @@ _OLD_SECONDS = 86_400
 
 
 class Asked(NamedTuple):
-    """`token` is in the names of the files that are written; `folders` are those in which the driver has written one,
-    `files` those of sources, with their sizes. `packages`: by name for pip, what is imported. A task takes `hold`
+    """`token` is in the names of the files that are written; `folders` are where the driver has written one,
+    `files` belong to sources, with their sizes. `packages`: by name for pip, what is imported. A task takes `hold`
     seconds at least, so that others run elsewhere. `local`: where state is to be kept; None: in Spark's own folders.
     `servers`: for each system its hosts and ports, of which one has to take a connection. `modules`: those of the
     user's functions.

@@ -21,7 +21,7 @@ __all__ = ["Router"]
 
 @dataclass(slots=True)
 class _Target:
-    """Sinks that get the same records of a node, and the digest of these, if one of them compares digests."""
+    """Sinks that get the same records of a node, and the digest of these records, if a sink compares digests."""
 
     sinks: list[str] = field(default_factory=list)
     digests: ContentDigest | PartDigests | None = None

@@ -32,7 +32,7 @@ class ExtremeColumns(ColumnAccumulator):
         return self._won((values,), values, segments)
 
     def _won(self, state: State, by: pa.Array, segments: Segments, last_of_equal: bool = False) -> tuple[State, State]:
-        """The states, given those of the groups, then those of the records alone, and what they are compared by."""
+        """The states, given the states of the groups, then of the records alone, and what they are compared by."""
         rank, known, groups = ranks(by, self._of, self._greatest), valid(by), segments.count
         running, ended = segments.winners(rank[groups:], known[groups:], rank[:groups], known[:groups], last_of_equal)
         return part(state, running), part(state, ended)

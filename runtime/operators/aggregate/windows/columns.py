@@ -34,7 +34,7 @@ __all__ = ["WindowColumns"]
 
 @dataclass(frozen=True, slots=True)
 class _Windows:
-    """The windows of a batch: those that its records change, numbered first, and those that it closes.
+    """The windows that the records of a batch change, numbered first, and the windows that it closes.
 
     By window: `kb` the encoded key of the group, `start`, `first` the first record that changes it (-1: none),
     `fresh` whether it is not in the store. `index` are the row keys of the stored ones among those up to the clock.

@@ -97,7 +97,7 @@ class RefusedRows(_EpochTable):
     )
 
     def keep(self, connection: psycopg.Connection[Any], epoch: int, rows: dict[int, RefusedRow], oldest: int) -> None:
-        """Keeps those of an epoch, and forgets those of the epochs up to `oldest`."""
+        """Keeps the refused rows of an epoch, and forgets those of the epochs up to `oldest`."""
         self._delete(connection, "<=", oldest)
         with connection.cursor() as cursor:
             cursor.executemany(

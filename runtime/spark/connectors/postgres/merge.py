@@ -48,7 +48,7 @@ def is_refusal(error: psycopg.Error) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """The rows of `staging` into `table`. `columns` are those that are written, the `keys` first ones of them a key.
+    """The rows of `staging` into `table`. `columns` are written; the first `keys` of them are the key.
 
     `upsert`: by key, and deletes; else they are appended.
     """
