@@ -26,6 +26,7 @@ _LOADED = (
     "vsc.runtime.spark.formats.csv",
     "vsc.runtime.spark.formats.parquet_files",
     "vsc.runtime.spark.connectors.kafka.texts",
+    "vsc.runtime.spark.connectors.registry",
 )
 _OPERATORS = "vsc.runtime.operators"
 """Each of its modules is imported by the plan that needs it."""

@@ -145,8 +145,6 @@ class OpenSink(End):
     """
 
     refusal = SinkError
-    digests: ClassVar[bool] = False
-    """Whether it compares digests of the rows of an epoch that comes again."""
 
     def __init__(self, plan: Plan, sink: Sink) -> None:
         super().__init__(Options.of_sink(sink), plan.node(sink.node))

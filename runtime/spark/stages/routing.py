@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from vsc.plan.connectors import facts_of
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.in_step import Frontier
 from vsc.runtime.operators.layout import handed_on, is_broadcast
 from vsc.runtime.operators.partition import partition_codecs, split
 from vsc.runtime.records import Batch
-from vsc.runtime.spark.connectors.registry import CONNECTORS
 from vsc.runtime.spark.exchange.counters import TaskCounters
 from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.digest import ContentDigest, PartDigests
@@ -45,7 +45,7 @@ class Router:
             if sink.node in given:
                 target = self._targets.setdefault((sink.node, sink.connector.newest_only), _Target())
                 target.sinks.append(sink.id)
-                if CONNECTORS[sink.connector.kind][1].digests:
+                if facts_of(sink.connector.kind).digests:
                     target.digests = target.digests or (ContentDigest() if this.id else PartDigests())
 
     def route(self, node: str, batch: Batch) -> Iterator[WireRow]:

@@ -94,7 +94,7 @@ class ConnectorFacts:
     A table's source that `removes` can say by itself that a row is gone.
     Formats `of_tables` bring changes of whole rows, with their keys, which only tables can be read from. The sink of a
     table `adds` columns. If it is `newest_only`, such a sink takes only the newest change of each key of a versioned
-    table.
+    table. A sink that `digests` compares the rows of an epoch that comes again with what it has written.
     """
 
     kind: ClassVar[str]
@@ -121,6 +121,7 @@ class ConnectorFacts:
     removes: ClassVar[bool] = False
     adds: ClassVar[tuple[str, ...]] = ()
     newest_only: ClassVar[bool] = False
+    digests: ClassVar[bool] = False
 
     def untimed(self, options: Values) -> str:
         """From when on rows without a timestamp clause are valid; an empty text if each has a time of its own."""

@@ -68,6 +68,7 @@ class FilesFacts(ConnectorFacts):
     """Files in a folder."""
 
     kind = "files"
+    digests = True
     options: ClassVar[Mapping[str, OptionSpec]] = {
         "path": OptionSpec("string", "'data/payments'"),
         "format": OptionSpec("string", "'json'", ("parquet", "json", "csv", "orc", "debezium")),

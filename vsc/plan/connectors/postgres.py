@@ -41,6 +41,7 @@ class PostgresFacts(ConnectorFacts):
     """Tables of PostgreSQL."""
 
     kind = "jdbc"
+    digests = True
     options: ClassVar[Mapping[str, OptionSpec]] = {
         "url": OptionSpec("string", "'jdbc:postgresql://localhost/db'"),
         "table": OptionSpec("string", "'payments'"),

@@ -164,8 +164,6 @@ class FilesSource(OpenSource):
 class FilesTarget(OpenSink):
     """Files on any file system that Spark reaches, which are written."""
 
-    digests = True
-
     def check(self) -> None:
         """Refuses unknown formats."""
         options = self.options

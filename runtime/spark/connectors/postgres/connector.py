@@ -83,8 +83,6 @@ class PostgresSource(OpenSource):
 class PostgresTarget(OpenSink):
     """A table of PostgreSQL that is written."""
 
-    digests = True
-
     def check(self) -> None:
         """Refuses what cannot be understood, and a missing client."""
         _check(self.options)
