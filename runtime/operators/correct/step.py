@@ -96,11 +96,10 @@ class Correcting(Step):
         end = max(clock.end(self._site.node.name)[1], state.stream_time)
         floor = max(state.floor, end - self._operation.within)
         came, stored = records.came, records.stored
-        last = np.arange(len(records), dtype=np.int64)
-        last[records.row] = np.arange(
-            len(records)
-        )  # of several, numpy's last assignment counts: records follow in order
-        stays = last[records.row] == np.arange(len(records))
+        every = np.arange(len(records), dtype=np.int64)
+        last = every.copy()
+        last[records.row] = every  # of several of a row, numpy's last assignment counts
+        stays = last[records.row] == every
         kept = free & records.new & found.valid[: events.own] & stays[stored:]
         fresh = np.flatnonzero(kept & (came.time >= floor))
         again = np.zeros(len(records), dtype=np.bool_)
