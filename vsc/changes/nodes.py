@@ -18,6 +18,7 @@ from vsc.changes.values import holds
 from vsc.plan import Item, Node, Plan, Source, Store, Suppress
 from vsc.plan import expressions as exprs
 from vsc.plan.order import ordered
+from vsc.plan.read_columns import columns_read, unread_columns
 from vsc.plan.record import record
 from vsc.plan.words import duration
 
@@ -53,6 +54,7 @@ class Nodes:
         self._reasons = Reasons(old, new, self.pairs, self._was, self._now)
         self._pair(old, new)
         self.successors = {before.name: self._new[name] for name, before in self.pairs.items()}
+        self._unread, self._read = unread_columns(old), columns_read(new)
         self._emptied: dict[str, Reason | None] = {}
         self.forgetful: dict[str, Reason] = {}
         for node in ordered(new):
@@ -134,9 +136,11 @@ class Nodes:
         return Meaning("widened" if notes else "same", ", ".join(notes), decided)
 
     def computed(self, new: Node, old: Node) -> frozenset[str]:
-        """The columns for which records that `old` has given have no value, although the old rows had one."""
+        """The columns for which records that `old` has given have no value, although the old rows had one: those that
+        are computed now, and those that nothing had read."""
         before = {column.name for column in old.schema.value}
-        return frozenset(c.name for c in new.schema.value if c.name not in before) - self._now[new.name].fresh
+        added = frozenset(c.name for c in new.schema.value if c.name not in before) - self._now[new.name].fresh
+        return added | (self._unread[old.name] & self._read[new.name])
 
     def gave(self, new: Node) -> Iterator[Node]:
         """The old nodes whose records are those of `new`: its predecessor, then all that mean the same."""
@@ -153,13 +157,14 @@ class Nodes:
         before = self.pairs.get(taken.name)
         if before is None or self._was[before.name].rows != self._now[taken.name].rows:
             return self.meanings.get(taken.name, self.meanings[new.name])
-        if new.operation.hands_columns_on:
-            return self._of_columns(taken, before)
+        hands_on = new.operation.hands_columns_on
         items: tuple[Item, ...] = getattr(new.operation, "items", ())
-        seen = (part for item in items for part in exprs.parts(item.expr))
-        return self._of_columns(
-            taken, before, frozenset(part.name for part in seen if isinstance(part, exprs.Column) and part.input == 0)
-        )
+        parts = (part for item in items for part in exprs.parts(item.expr))
+        seen = frozenset(part.name for part in parts if isinstance(part, exprs.Column) and part.input == 0)
+        unread = sorted(self._unread[before.name] & (self._read[new.name] if hands_on else seen))
+        if unread:
+            return self._changed(Reason(f"nothing had read `{unread[0]}` of `{taken.owner}` before", new))
+        return self._of_columns(taken, before, None if hands_on else seen)
 
     def _changed(self, reason: Reason) -> Meaning:
         return Meaning("changed", reason.text, reason.node)

@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from vsc.plan.connectors import facts_of
 from vsc.plan.nodes import Node, Plan
+from vsc.plan.read_columns import read_columns
 from vsc.plan.secrets import is_secret
 from vsc.runtime.errors import SourceError, VscRuntimeError
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.dead_letters import Letters
-from vsc.runtime.operators.source.read_columns import read_columns
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.end import End
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE, FileInput

@@ -144,6 +144,15 @@ def test_a_column_that_waiting_records_do_not_have_is_not_made_up() -> None:
         carried(old_plan, compiled(STREAM + TABLE + MAPPED.format(", v + 1 as x", ", x")), stores)
 
 
+def test_a_column_that_nothing_had_read_is_not_made_up() -> None:
+    rows = [("t", "a", 1, 10), ("s", "a", 5, 40), ("s", "a", 6, 41)]
+    join = "stream j = left join s with t select {};\n"
+    old_plan, stores, _ = half(STREAM + TABLE + join.format("w"), rows, 1)
+    carried(old_plan, compiled(STREAM + TABLE + join.format("w + 1 as w")), stores)
+    with pytest.raises(ConfigurationError, match="records wait for others \\(2 of 's'\\), and would not reach"):
+        carried(old_plan, compiled(STREAM + TABLE + join.format("v, w")), stores)
+
+
 FILTERED = "stream f = filter s where v > 1;\ntable c = aggregate f group by k select count(*) as n;\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vsc.compiler import compile_topology
-from vsc.runtime.operators.source.read_columns import read_columns
+from vsc.plan.read_columns import read_columns
 
 SOURCES = """
 stream a (k string, x int, u int, at bigint) from memory () key k timestamp at;
