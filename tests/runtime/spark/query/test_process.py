@@ -120,7 +120,7 @@ def wait_for_epoch(job: Job, process: subprocess.Popen[str], number: int) -> Non
 def test_stopped_killed_restored_and_run_to_the_end(tmp_path: Path) -> None:
     job = Job(tmp_path)
 
-    # SIGTERM, to the whole group as systemd sends it: the running batch ends, then all stops.
+    # SIGTERM, to the whole group as systemd sends it: the running epoch ends, then all stops.
     process = job.start()
     wait_for_epoch(job, process, 1)
     os.killpg(process.pid, signal.SIGTERM)

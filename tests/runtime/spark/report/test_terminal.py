@@ -104,13 +104,13 @@ def test_stopped_while_spark_starts(keys: bytes, folder: Path) -> None:
         terminal.press(keys)
         assert terminal.ended() == 130
         assert time.monotonic() - began < 60
-        assert "batch" not in terminal.text
+        assert "epoch" not in terminal.text
         assert terminal.text.rstrip().endswith("interrupted: the same command continues from here")
         assert not [word for word in _PYTHONS if word in terminal.text]
 
 
 @pytest.mark.seam("console sink", "a terminal")
-def test_stopped_at_once_in_a_batch_then_when_idle_with_rows_in_a_file(folder: Path) -> None:
+def test_stopped_at_once_in_an_epoch_then_when_idle_with_rows_in_a_file(folder: Path) -> None:
     with Terminal(folder, columns=60) as terminal:
         terminal.until("epoch 0, ")
         terminal.press(CTRL_C)
