@@ -71,11 +71,14 @@ def _misplaced(join: syntax.Join, bounds: Bounds) -> Iterator[Finding]:
 
 
 def _of_right(join: syntax.Join, finding: Finding) -> Finding:
-    """A column of the right stream outside of a call, in the words of such a join."""
+    """A column of the right stream outside of a call, or of the left one inside, in the words of such a join."""
+    left, name = visible(join.left), visible(join.right)
+    if finding.code == "VSC113" and finding.message.startswith(code(left)):
+        message = f"a call aggregates columns of {code(named(name))}, not of {code(named(left))}"
+        return replace(finding, message=message, help=f"read {code(named(left))} outside of the call")
     if finding.code != "VSC117":
         return finding
-    name = visible(join.right)
-    message = f"each record of {code(named(visible(join.left)))} has many of {code(named(name))}"
+    message = f"each record of {code(named(left))} has many of {code(named(name))}"
     return replace(finding, message=message, help=f"aggregate its columns: {code(f'last({named(name)}.COLUMN)')}")
 
 
