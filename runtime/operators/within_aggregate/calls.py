@@ -21,7 +21,7 @@ from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv import MemoryKV
 from vsc.runtime.values import arrow_type
 
-__all__ = ["Calls"]
+__all__ = ["Calls", "by_row"]
 
 
 class Calls:
@@ -43,7 +43,7 @@ class Calls:
         for call, over, own in zip(self._operation.calls, self._operation.overs, self._own(args), strict=True):
             if over not in shorter:
                 shorter[over] = pieces.since(rows.low(asked.key, asked.time - over))
-            column, refused = ranged(call, own, shorter[over]) or _by_row(call, own, times, shorter[over])
+            column, refused = ranged(call, own, shorter[over]) or by_row(call, own, times, shorter[over])
             columns.append(column)
             for place, reason in refused.items():
                 failed.setdefault(place, NodeFailure(self._name, call.text, reason))
@@ -56,7 +56,7 @@ class Calls:
             begun += len(call.args)
 
 
-def _by_row(call: AggregateCall, args: Sequence[pa.Array], times: Int64s, pieces: Pieces) -> tuple[pa.Array, Refused]:
+def by_row(call: AggregateCall, args: Sequence[pa.Array], times: Int64s, pieces: Pieces) -> tuple[pa.Array, Refused]:
     """The results of a call that takes one row after the other, as `aggregate` does."""
     parts, refused = [pa.array([], arrow_type(call.type))], dict[int, str]()
     for start, end, left, place in pieces.expanded():
