@@ -115,13 +115,24 @@ class NewSchemaError(SourceError):
     @classmethod
     def of(cls, rank: int, part: str, ids: Sequence[str]) -> NewSchemaError:
         """For ids of the key or the value (`part`) of the source of that rank."""
-        return cls(f"source {rank} met schemas of its {part}: {' '.join(ids[:10])}")  # a message is cut somewhere
+        return cls(f"source {rank} met schemas of its {part}: {' '.join(_first(ids, 400))}")
 
     @property
     def met(self) -> tuple[int, str, list[str]]:
         """What `of` was given."""
         words = self.message.replace(":", "").split()
         return int(words[1]), words[6], words[7:]
+
+
+def _first(words: Sequence[str], length: int) -> list[str]:
+    """As many words as that many characters hold: a message is cut somewhere."""
+    found: list[str] = []
+    for word in words:
+        length -= len(word) + 1
+        if found and length < 0:
+            break
+        found.append(word)
+    return found
 
 
 class UnusableInputError(SourceError):

@@ -6,6 +6,7 @@ seconds; the credentials never show. A schema comes with whatever it refers to. 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ __all__ = ["Registered", "Registry"]
 
 _TIMEOUT_S, _RETRIES, _PAUSE_MS, _LATEST_S = 10, 2, 300, 5
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
+_NO_GUID = (_NO_SCHEMA, 404, 0, -1)
+"""What a registry says of a GUID, also one that knows none."""
+_IDS = range(1 << 31)
 _NEWEST = 100
 """So many versions of a subject are fetched at once."""
 _KINDS: dict[str, Kind] = {"AVRO": "avro", "JSON": "json", "PROTOBUF": "protobuf"}
@@ -47,10 +51,13 @@ class Registry:
         self._client = _client(self.url, None if auth is None else _credentials(str(auth), options.place))
 
     def by_id(self, id: str) -> WriterSchema | None:
-        """The schema of an id, or of a GUID; None if the registry does not have it."""
-        with self._asking(f"the schema {id}", _NO_SCHEMA) as asked:
+        """The schema of an id, or of a GUID; None if the registry does not have it. One that cannot be read is kept as
+        such: no record ends a run by what it says of its schema."""
+        if id.isdecimal() and int(id) not in _IDS:
+            return None
+        with self._asking(f"the schema {id}", *((_NO_SCHEMA,) if id.isdecimal() else _NO_GUID)) as asked:
             found = self._client.get_schema(int(id)) if id.isdecimal() else self._client.get_schema_by_guid(id)
-            asked.found = self._whole(found)
+            asked.found = self._readable(found)
         answer: WriterSchema | None = asked.found
         return answer
 
@@ -65,7 +72,10 @@ class Registry:
         """The newest versions of a subject, oldest first; none if there is no such subject."""
         with self._asking(f"the versions of {subject!r}", _NO_SUBJECT, _NO_VERSION) as asked:
             numbers = sorted(self._client.get_versions(subject))[-_NEWEST:]
-            asked.found = [self._registered(self._client.get_version(subject, number)) for number in numbers]
+            found = [self._client.get_version(subject, number) for number in numbers]
+            asked.found = [
+                Registered(one.subject, one.version, one.schema_id, self._readable(one.schema)) for one in found
+            ]
         return asked.found or []
 
     def register(self, subject: str, kind: Kind, text: str) -> int:
@@ -105,6 +115,13 @@ class Registry:
     def _registered(self, found: Any) -> Registered:
         return Registered(found.subject, found.version, found.schema_id, self._whole(found.schema))
 
+    def _readable(self, schema: Any) -> WriterSchema:
+        """A schema, or why it cannot be read."""
+        try:
+            return self._whole(schema)
+        except VscRuntimeError as error:
+            return WriterSchema("unreadable", error.message.removeprefix(f"{self._place}: "))
+
     def _whole(self, schema: Any) -> WriterSchema:
         """A schema with those that it refers to."""
         kind = _KINDS.get(schema.schema_type or "AVRO")
@@ -112,23 +129,47 @@ class Registry:
             raise self._error(
                 f"{self._place}: the registry has a schema of {schema.schema_type}, which vsc cannot read"
             )
-        referred = list(self._referred(schema, {}).items())
+        referred, text = list(self._referred(schema, {}).items()), schema.schema_str
         if kind == "avro" and referred:
             from vsc.runtime.spark.connectors.kafka.registry.avro_resolution import inlined
 
-            return WriterSchema(kind, inlined(schema.schema_str, [text for _, text in referred]))
+            text = inlined(text, [one for _, one in referred])
         if kind == "protobuf":
-            return self.compiled(schema.schema_str, dict(referred))
-        return WriterSchema(kind, schema.schema_str)
+            return self.compiled(text, dict(referred))
+        if kind == "avro":
+            self._check_avro(text)
+        return WriterSchema(kind, text)
+
+    def _check_avro(self, text: str) -> None:
+        from fastavro.schema import SchemaParseException, UnknownType, expand_schema
+
+        try:
+            expand_schema(json.loads(text))
+        except (SchemaParseException, UnknownType, ValueError, KeyError, RecursionError) as error:
+            why = " ".join(str(error).split())[:200]
+            raise self._error(f"{self._place}: fastavro does not take a schema of Avro: {why}") from None
 
     def _referred(self, schema: Any, found: dict[str, str]) -> dict[str, str]:
         """The texts of what a schema refers to, by name: each after those that it refers to itself."""
         for reference in schema.references or ():
             if reference.name not in found:
-                version = self._client.get_version(reference.subject, reference.version)
+                version = self._version(reference.subject, reference.version)
                 self._referred(version.schema, found)
                 found[reference.name] = version.schema.schema_str
         return found
+
+    def _version(self, subject: str, number: int) -> Any:
+        """A version that a schema refers to."""
+        from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+        try:
+            return self._client.get_version(subject, number)
+        except SchemaRegistryError as error:
+            if error.error_code not in (_NO_SUBJECT, _NO_VERSION):
+                raise
+            raise self._error(
+                f"{self._place}: it refers to version {number} of {subject!r}, which the registry does not have"
+            ) from None
 
     @contextmanager
     def _asking(self, what: str, *missing: int) -> Iterator[_Answer]:

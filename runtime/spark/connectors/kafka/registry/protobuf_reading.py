@@ -37,8 +37,8 @@ def decoded(
             row = [_internal(read(message), column) for read, column in zip(fields, columns, strict=True)]
         except DecodeError:
             problem = "it is not a message of its schema"
-        except (ValueError, OverflowError) as error:
-            problem = " ".join(str(error).split())[:200]
+        except (ValueError, ArithmeticError) as error:
+            problem = " ".join(str(error).split())[:200] or "a number in it is out of range"
         rows.append(row)
         problems.append(problem)
     found = list(zip(*rows, strict=True)) if rows else [()] * len(columns)

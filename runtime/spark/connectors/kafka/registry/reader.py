@@ -54,6 +54,8 @@ class RegistryReader:
         schema = known.ids.get(frame.id)
         if schema is None:
             return self._none(count, f"its schema id is {frame.id}, which the registry does not have")
+        if schema.kind == "unreadable":
+            return self._none(count, f"its schema (id {frame.id}) cannot be read: {schema.text}")
         if schema.kind != self.form:
             return self._none(count, f"its schema (id {frame.id}) is one of {schema.kind}, not of {self.form}")
         if self.texts is not None:

@@ -25,7 +25,8 @@ _PROPERTY = "vsc.schemas."
 """What the name of the local property begins with that holds a source's schemas for the running epoch, as JSON; its
 rank follows."""
 PARTS: tuple[Literal["key"], Literal["value"]] = ("key", "value")
-Kind = Literal["avro", "json", "protobuf"]
+Kind = Literal["avro", "json", "protobuf", "unreadable"]
+"""An ``unreadable`` schema has the reason as its text: its records are bad rows."""
 
 
 @dataclass(frozen=True, slots=True)

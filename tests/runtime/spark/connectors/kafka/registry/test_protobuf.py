@@ -138,6 +138,26 @@ def test_what_confluents_serializer_wrote_is_read(registry: Double) -> None:
     ]  # fmt: skip
 
 
+def test_numbers_out_of_range_are_bad_rows() -> None:
+    schema = compiled(
+        'syntax = "proto3"; import "google/protobuf/timestamp.proto"; import "google/type/date.proto"; import '
+        '"confluent/type/decimal.proto"; message M { google.protobuf.Timestamp a = 1; google.type.Date b = 2; '
+        "confluent.type.Decimal c = 3; uint64 d = 4; }", {}
+    )  # fmt: skip
+    types = {"a": "timestamp", "b": "date", "c": "decimal(4, 2)", "d": "bigint"}
+    columns = tuple(Column(name, parse_type(type)) for name, type in types.items())
+    message = message_at(schema, (0,))
+    kind = GetMessageClass(message)
+    values = [kind(d=2**63), kind(), kind(), kind(), kind()]
+    values[1].a.seconds = 2**62
+    values[2].b.month = 13
+    values[3].c.scale, values[3].c.value = 2**31 - 1, b"\1"
+    values[4].c.scale, values[4].c.value = 0, b"\x7f" * 40
+    bodies = pa.array([b"\0" + one.SerializeToString() for one in values], pa.binary())
+    problems = decoded(schema, None, columns, bodies)[1]
+    assert all(problem is not None for problem in problems), problems
+
+
 def test_fields_of_another_version_are_renamed_or_have_their_defaults(registry: Double) -> None:
     old = 'syntax = "proto3"; package a.b; message Payment { string ident = 1; int32 plain = 2; string gone = 9; }'
     first = registry.add("t-value", old, "PROTOBUF")

@@ -120,6 +120,24 @@ def test_a_new_id_is_fetched_once_and_one_that_is_not_there_is_a_bad_row(registr
     assert known.after(3).unknown == {}
 
 
+def test_no_record_ends_a_run_by_its_schema(registry: Double) -> None:
+    registry.add("t-value", SECOND)
+    node, options = source(TEXT, registry.url)
+    [part] = registered_parts(node, options)
+    known = settled(options, part, Known())
+    broken = registry.add("u", '{"type": "record", "name": "P", "fields": [{"name": "x", "type": "nowhere"}]}')
+    other = registry.add("v", "message {", "PROTOBUF")
+    strange = registry.add("w", "<x/>", "XML")
+    known = fetched(options, part, known, [str(broken), str(other), str(strange), str(2**32 - 1)], epoch=0)
+    assert registry.asked["GET /schemas/ids/4294967295"] == 0
+    assert read(known, node, *(b"\0" + id.to_bytes(4, "big") for id in (broken, other, strange, 2**32 - 1))) == [
+        "its schema (id 2) cannot be read: fastavro does not take a schema of Avro: nowhere",
+        "its schema (id 3) cannot be read: protoc does not take a schema of Protobuf: line 1:9: Expected message name.",
+        "its schema (id 4) cannot be read: the registry has a schema of XML, which vsc cannot read",
+        "its schema id is 4294967295, which the registry does not have",
+    ]
+
+
 def test_a_guid_names_a_schema(registry: Double) -> None:
     id = registry.add("t-value", SECOND)
     node, options = source(TEXT, registry.url)
