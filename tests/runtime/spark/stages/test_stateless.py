@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
-from vsc.runtime.operators.source.read_columns import read_columns
+from vsc.plan.read_columns import read_columns
 from vsc.runtime.spark.base.options import Options, resolve_plan
 from vsc.runtime.spark.connectors.file_rows import file_rows
 
