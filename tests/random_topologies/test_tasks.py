@@ -23,19 +23,19 @@ from tests.random_topologies.records import History
 from tests.random_topologies.seeds import seeds
 from tests.runtime.spark.all_stages import AllStages, File
 from vsc.runtime.metrics import HELD_RECORDS, Metrics
-from vsc.runtime.records import Batch
+from vsc.runtime.records import QUIET, Batch
 
 APART = 1000
 """How far the times of a group are from those of the group before, in ms."""
 
 
 def grouped(epochs: History) -> History:
-    """The epochs as groups of files."""
+    """The epochs as groups of files, without the steps of `quiet`, which no file brings."""
     found = []
     for number, epoch in enumerate(epochs):
         rows: list[EpochRow] = []
         counts: Counter[tuple[str, str]] = Counter()
-        for row in sorted(epoch, key=lambda row: row.offset):
+        for row in sorted((row for row in epoch if row.source != QUIET), key=lambda row: row.offset):
             counts[row.source, row.part] += 1
             later = row._replace(part=f"{number}/{row.part}", offset=counts[row.source, row.part])
             if row.timestamp is not None:

@@ -29,6 +29,6 @@ def test_an_operation_has_its_operator(operation: type) -> None:
 def test_those_that_hold_something_back_say_where() -> None:
     waiting = [operation for operation in get_args(Operation) if operation.waits is not Facts.waits]
     assert {o.__name__ for o in waiting} == {
-        "StreamTableJoin", "StreamStreamJoin", "Aggregate", "Suppress", "Reorder", "WithinAggregate"
+        "Grace", "StreamTableJoin", "StreamStreamJoin", "Aggregate", "Suppress", "Reorder", "WithinAggregate"
     }  # fmt: skip
     assert all(named(operation).side_store for operation in waiting)

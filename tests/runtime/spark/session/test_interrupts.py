@@ -88,7 +88,7 @@ def test_a_stop_waits_for_the_commit_of_an_epoch_that_is_written() -> None:
     looks = iter([[], [], [SimpleNamespace(json=lambda: progress)]])
     query = SimpleNamespace(isActive=True, stop=lambda: shown.append("stopped"))
     query._jsq = SimpleNamespace(recentProgress=lambda: next(looks))
-    show: Any = SimpleNamespace(doing=shown.append, batch=lambda batch: shown.append(f"batch {batch}"))
+    show: Any = SimpleNamespace(doing=shown.append, batch=lambda batch: shown.append(f"epoch {batch}"))
     tracker: Any = SimpleNamespace(batch=lambda report, took, job: report.epoch)
     watch = _Watch(show, tracker)
     report: Any = SimpleNamespace(epoch=3)
