@@ -56,7 +56,7 @@ def call_of(text: str, of: str) -> AggregateCall:
 
 
 def random_pieces(rng: random.Random, rows: int) -> Pieces:
-    starts, low, high = [], [], []
+    starts, low, high = list[int](), list[int](), list[int]()
     for _ in range(rng.randint(1, 12)):
         starts.append(len(low))
         ends = sorted(rng.randint(0, rows) for _ in range(2 * rng.choice([1, 1, 2, 3])))
