@@ -19,12 +19,11 @@ from vsc.runtime.errors import NewSchemaError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["PARTS", "Kind", "Known", "WriterSchema", "here", "tell"]
+__all__ = ["Kind", "Known", "WriterSchema", "here", "tell"]
 
 _PROPERTY = "vsc.schemas."
 """What the name of the local property begins with that holds a source's schemas for the running epoch, as JSON; its
 rank follows."""
-PARTS: tuple[Literal["key"], Literal["value"]] = ("key", "value")
 Kind = Literal["avro", "json", "protobuf", "unreadable"]
 """An ``unreadable`` schema has the reason as its text: its records are bad rows."""
 

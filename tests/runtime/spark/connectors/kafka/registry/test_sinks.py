@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,11 @@ from vsc.runtime.errors import AvroSchemaError, SinkError
 from vsc.runtime.spark.base.checksummed import LocalFiles
 from vsc.runtime.spark.base.options import Options, resolve_plan
 from vsc.runtime.spark.connectors.kafka.layout import Layout, Part, layout
+from vsc.runtime.spark.connectors.kafka.registry.reader import RegistryReader
+from vsc.runtime.spark.connectors.kafka.registry.schemas import Known, WriterSchema
 from vsc.runtime.spark.connectors.kafka.registry.sinks import check_sink, settled
+from vsc.runtime.spark.connectors.kafka.sink import _Encoder
+from vsc.runtime.spark.connectors.kafka.windowed import WindowedReader
 from vsc.runtime.values import arrow_type
 
 TEXT = """
@@ -51,7 +56,7 @@ class Target:
 
     def __init__(self, url: str, folder: Path, options: str, text: str = TEXT) -> None:
         plan = resolve_plan(compiled(text.replace("OPTIONS", options)), {"registry": url})
-        node = plan.node(plan.sinks[0].node)
+        self.node = node = plan.node(plan.sinks[0].node)
         self.options = Options.of_sink(plan.sinks[0])
         self.record = layout(self.options, node, [*node.schema.key, *node.schema.value], "write")
         self.files: Any = Files(str(folder))
@@ -167,3 +172,35 @@ def test_json_is_written_with_the_id_of_its_schema(registry: Double, tmp_path: P
     less = text.replace("currency string", "money string")
     with pytest.raises(AvroSchemaError, match="it has no property 'money'"):
         Target(registry.url, tmp_path / "other", "register = false", less).check()
+
+
+def test_a_windowed_key_may_have_its_schema_in_the_registry(registry: Double, tmp_path: Path) -> None:
+    text = """
+stream rows (id bigint, other string, v int) from files (path = 'p', format = 'json') key id;
+table counts = aggregate rows group by id, other window tumbling (size = 1 minute) select count(*) as n;
+sink counts to kafka (bootstrap_servers = 'b:1', topic = 't', format = 'json', registry = '${registry}',
+                      key_format = 'windowed', inner_key_format = 'avro', OPTIONS);
+"""
+    target = Target(registry.url, tmp_path, "register = true", text)
+    record = target.settle()
+    assert record.key is not None
+    assert [column.name for column in record.key.columns] == ["id", "other"]
+    at = [datetime.fromtimestamp(60 * i, UTC) for i in (1, 2)]
+    values = {"id": [5], "other": ["x"], "window_start": at[:1], "window_end": at[1:], "n": [1]}
+    columns = (*target.node.schema.key, *target.node.schema.value)
+    arrays = [pa.array(values[c.name], arrow_type(c.type)) for c in columns]
+    batch = pa.RecordBatch.from_arrays(
+        [*arrays, pa.array(["upsert"]), pa.array([0], pa.int64())], names=[f"c{i}" for i in range(len(columns) + 2)]
+    )
+    [key] = _Encoder.of(target.node, record, "the sink")(batch).column("key").to_pylist()
+    assert key[-8:] == (60_000).to_bytes(8, "big")
+    client = SchemaRegistryClient({"url": registry.url})
+    found = AvroDeserializer(client)(key[:-8], SerializationContext("t", MessageField.KEY))
+    assert found == {"id": 5, "other": "x"}
+    known = Known(ids={"1": WriterSchema("avro", client.get_schema(1).schema_str or "")})
+    bounds = record.key.bounds
+    assert bounds is not None
+    reader = WindowedReader(RegistryReader(0, "key", "avro", record.key.columns, known=known), bounds)
+    rows = reader.read(pa.array([key, key[8:]], pa.binary()))
+    assert [column.to_pylist()[0] for column in rows.columns] == [5, "x", *at]
+    assert rows.problems.to_pylist() == [None, "it does not begin with a schema id"]
