@@ -102,6 +102,13 @@ class _Member:
     def __init__(self, data_type: DataType) -> None:
         self.slot = slot_of(data_type)
         self.fixed = None if self.slot.variable else struct.Struct("<" + self.slot.code)
+        self._plain = struct.Struct("<B" + self.slot.code).pack if self.slot.plain else None
+
+    def write_all(self, values: list[object]) -> bytes:
+        """The members one after the other."""
+        if self._plain is None or None in values:
+            return b"".join(map(self.write, values))
+        return b"".join(map(self._plain, repeat(1), values))
 
     def write(self, value: object) -> bytes:
         if value is None:
@@ -128,7 +135,7 @@ def _array_slot(data_type: ArrayType) -> Slot:
 
     def pack(value: object) -> bytes:
         assert isinstance(value, list)
-        return _LENGTH.pack(len(value)) + b"".join(element.write(v) for v in value)
+        return _LENGTH.pack(len(value)) + element.write_all(value)
 
     def unpack(data: object) -> list[object]:
         assert isinstance(data, bytes)

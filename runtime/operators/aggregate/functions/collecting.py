@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -133,11 +134,11 @@ class Collected(OnlyEntries):
         lists = np.zeros((2, len(ranges.prefixes)), dtype=np.int64)
         for group in np.flatnonzero(ranges.stored).tolist():
             start = ranges.prefixes[group] + self._mark
-            stored = [(row[len(start) :], value) for row, value in ranges.kv.scan(start, prefix_end(start))]
+            stored = list(ranges.kv.scan(start, prefix_end(start)))
             kept = self._groups[group] = self._empty(group)
             numbers = range(len(data), len(data) + len(stored))
-            data += [value for _, value in stored]
-            lists[:, group] = self._lists.of(self._read(kept, [suffix for suffix, _ in stored], numbers))
+            data += map(itemgetter(1), stored)
+            lists[:, group] = self._lists.of(self._read(kept, [row[len(start) :] for row, _ in stored], numbers))
         (self.values,) = self.row.decode_columns(pa.array(data, pa.binary()))
         return lists[0], lists[1]
 
