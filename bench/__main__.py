@@ -11,7 +11,7 @@ import argparse
 import os
 from pathlib import Path
 
-from bench import operators_on_spark, report, stage, state_size, store, tiny_epochs, upgrade
+from bench import backlog, operators_on_spark, report, stage, state_size, store, tiny_epochs, upgrade
 from bench.comparisons import NAMES, comparison
 from bench.running import run
 from bench.workload import KEYS
@@ -33,18 +33,19 @@ def main() -> int:
     if arguments.names:
         print("\n" + "\n".join(report.comparison_lines(compared) + report.floor_lines(floors)))
     else:
+        late = backlog.measure(*(200_000, 1) if arguments.quick else (backlog.ROWS, backlog.ROUNDS))
         workload = comparison("stream_table_join").workload
         alone = stage.measure(workload.quick() if arguments.quick else workload)
         stored = store.measure(workload.table, KEYS)
         sizes = state_size.measure(arguments.quick)
         every, busy = operators_on_spark.in_process(arguments.quick)
         tiny = tiny_epochs.measure_all(5) if arguments.quick else tiny_epochs.measure_all()
-        floors += operators_on_spark.floors(every) + tiny_epochs.floors(tiny)
+        floors += backlog.floors(late) + operators_on_spark.floors(every) + tiny_epochs.floors(tiny)
         floors += report.store_floors(stored.rates) + state_size.floors(sizes)
         own = [*stored.lines(workload.table, KEYS), "", *state_size.lines(sizes)]
         own += ["", *operators_on_spark.lines(every, busy), "", *tiny_epochs.lines(tiny)]
         own += ["", *upgrade.lines(upgrade.measure(arguments.quick))]
-        page = report.render(compared, alone, own, floors, load)
+        page = report.render(backlog.lines(late), compared, alone, own, floors, load)
         print("\n" + page)
         arguments.output.write_text(page)
     return 0 if arguments.quick or all(floor.held for floor in floors) else 1

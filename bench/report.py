@@ -46,9 +46,17 @@ def store_floors(rates: Mapping[str, float]) -> list[Floor]:
 
 
 def render(
-    compared: Sequence[Compared], stage: StageRates, store_lines: list[str], floors: Sequence[Floor], load: float
+    first: Sequence[str],
+    compared: Sequence[Compared],
+    stage: StageRates,
+    store_lines: list[str],
+    floors: Sequence[Floor],
+    load: float,
 ) -> str:
-    """The whole page. `load` is the load average before anything was measured: above 0.5 the machine was not idle."""
+    """The whole page, the section `first` before all others.
+
+    `load` is the load average before anything was measured: above 0.5 the machine was not idle.
+    """
     return "\n".join(
         [
             "# Results",
@@ -60,6 +68,7 @@ def render(
             "table, one after the other on the same files. A rate is rows by Spark's `triggerExecution`, over the "
             "batches after those that warm up; a CPU second is one of any of the peer's processes.",
             "",
+            *first,
             *floor_lines(floors),
             *comparison_lines(compared),
             "## The stage alone",

@@ -17,7 +17,7 @@ from bench.comparisons import NAMES, comparison
 from bench.measuring import Measured
 from bench.workload import Workload
 
-__all__ = ["check", "run"]
+__all__ = ["check", "check_results", "run"]
 
 
 def run(compared: Comparison, quick: bool) -> dict[str, Measured]:
@@ -46,7 +46,12 @@ def run(compared: Comparison, quick: bool) -> dict[str, Measured]:
 
 def check(found: Mapping[str, Measured]) -> None:
     """Raises ValueError if peers that count their results disagree."""
-    results = {peer: measured.result for peer, measured in found.items() if measured.result is not None}
+    check_results({peer: measured.result for peer, measured in found.items()})
+
+
+def check_results(found: Mapping[str, tuple[int, int] | None]) -> None:
+    """Raises ValueError if results, as far as they are counted, differ."""
+    results = {peer: result for peer, result in found.items() if result is not None}
     if len(set(results.values())) > 1:
         raise ValueError(f"the peers have different results (rows, with a partner): {results}")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from bench.measuring import Measured, measure_library
 from bench.workload import Workload
 
-__all__ = ["measure"]
+__all__ = ["joined", "measure"]
 
 _JOIN = """
 select s.id, s.currency, s.amount, s.paid_at, t.rate
@@ -19,13 +19,14 @@ asof left join read_parquet($rates) as t on s.currency = t.currency and s.paid_a
 """
 
 
-def measure(folder: Path, workload: Workload) -> Measured:
-    """Rows a second, read and joined; the result is returned as Arrow and dropped."""
+def joined(folder: Path, payments: str = "*.parquet") -> tuple[int, int]:
+    """How many rows the join of the files has, and how many found a partner; the result is Arrow, and dropped."""
     connection = duckdb.connect(config={"threads": 2})
+    files = {"payments": str(folder / "payments" / payments), "rates": str(folder / "rates/*.parquet")}
+    result: pa.Table = connection.sql(_JOIN, params=files).to_arrow_table()
+    return result.num_rows, result.num_rows - result["rate"].null_count
 
-    def join(payments: str = "*.parquet") -> tuple[int, int]:
-        files = {"payments": str(folder / "payments" / payments), "rates": str(folder / "rates/*.parquet")}
-        result: pa.Table = connection.sql(_JOIN, params=files).to_arrow_table()
-        return result.num_rows, result.num_rows - result["rate"].null_count
 
-    return measure_library(lambda: join("0000.parquet"), join, workload)
+def measure(folder: Path, workload: Workload) -> Measured:
+    """Rows a second, read and joined."""
+    return measure_library(lambda: joined(folder, "0000.parquet"), lambda: joined(folder), workload)
