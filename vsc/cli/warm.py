@@ -33,7 +33,7 @@ def _made() -> tuple[str, Check]:
     try:
         archive = archive_here()
     except Unarchived as error:
-        raise Refused(Problem(f"no class archive can be made: {error}", "see docs/speed.md, A faster start"), 1) from error
+        raise Refused(Problem(f"no class archive can be made: {error}", "see docs/speed.md"), 1) from error
     if not archive.can_be_made():
         raise Refused(Problem(f"{archive.folder} cannot be written to", "let XDG_CACHE_HOME name another folder"), 1)
     made = archive.folder / f"{archive.name}.{os.getpid()}"
