@@ -1,4 +1,4 @@
-"""Columns that nothing had read are null in what waits: records that waited for them are no longer what they were."""
+"""Columns that nothing had read are null in what is held: records that waited for them are no longer what they were."""
 
 from __future__ import annotations
 
