@@ -152,13 +152,14 @@ class Aggregating(Step):
 
     def _note_late_rights(self, right: Flow, arrival: Int64s, timing: Timing) -> None:
         """Counts the right records that came when left ones for which they count may have gone out, as the late
-        versions of a table are. Of a stream that is joined with itself, those that are late as left ones are not
-        counted twice."""
+        versions of a table are. Without `grace` and `after` those behind the clock: of equal times the order decides.
+        Of a stream that is joined with itself, those that are late as left ones are not counted twice."""
         operation, site, clock = self._operation, self._site, self._site.batch.clock
         if clock is None or not len(right):
             return
-        behind = clock.ahead_of(site.node.name, right.at) - right.time - int(operation.strictly_before)
-        late = behind > operation.grace if operation.waits else behind >= 0
+        passed = clock.ahead_of(site.node.name, right.at) - right.time
+        behind = passed - int(operation.strictly_before)
+        late = behind > operation.grace if operation.waits else passed > 0
         if site.node.inputs[0] == site.node.inputs[1] and operation.waits:
             late &= timing.clock[arrival] - right.time <= operation.after + operation.grace
         if late.any():

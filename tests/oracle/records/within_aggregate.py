@@ -92,8 +92,9 @@ class Within:
         operation, clock = self._operation, self._context.clock
         if clock is None:
             return
-        behind = clock.ahead_of(self._node) - time - operation.strictly_before
-        late = behind > operation.grace if operation.waits else behind >= 0
+        passed = clock.ahead_of(self._node) - time
+        behind = passed - operation.strictly_before
+        late = behind > operation.grace if operation.waits else passed > 0
         counted = self._of_itself and operation.waits and self._time - time > operation.after + operation.grace
         if late and not counted and self._name not in self._context.repeated:
             self._context.metrics.late(self._name, 1)

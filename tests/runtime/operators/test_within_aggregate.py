@@ -70,7 +70,7 @@ def test_without_grace_a_result_goes_out_at_its_record_over_what_has_come() -> N
     [
         ("grace 5 ms", [("a", 10), ("b", 16), ("b", 11), ("b", 10), ("b", 9)], 2, 7),
         ("grace 5 ms strictly before", [("a", 10), ("b", 16), ("b", 10), ("b", 9)], 1, 6),
-        ("", [("b", 10), ("a", 11), ("b", 12), ("b", 12), ("b", 11)], 2, 1),
+        ("", [("b", 10), ("a", 11), ("b", 12), ("b", 12), ("b", 11)], 1, 1),
         ("strictly before", [("a", 11), ("b", 11), ("b", 10)], 1, 1),
     ],
 )
