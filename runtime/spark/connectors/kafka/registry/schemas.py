@@ -42,12 +42,14 @@ class Known:
     """What is known of the schemas of one part of a source's records.
 
     `reader` has the defaults of fields that a writer's schema lacks. `ids`: the schemas by their ids, numbers or GUIDs
-    as text. `unknown`: those that the registry does not have, each with the epoch that met it.
+    as text. `unknown`: those that the registry does not have, each with the epoch that met it; `former`: those of
+    former runs, which are asked for again.
     """
 
     reader: WriterSchema | None = None
     ids: Mapping[str, WriterSchema] = field(default_factory=dict)
     unknown: Mapping[str, int] = field(default_factory=dict)
+    former: frozenset[str] = frozenset()
 
     def has(self, id: str) -> bool:
         """Whether it has been asked for."""
@@ -55,15 +57,16 @@ class Known:
 
     def after(self, epoch: int) -> Known:
         """What a run knows that begins after `epoch`."""
-        return replace(self, unknown={id: met for id, met in self.unknown.items() if met > epoch})
+        left = {id: met for id, met in self.unknown.items() if met > epoch}
+        return replace(self, unknown=left, former=self.former | (self.unknown.keys() - left.keys()))
 
     def dump(self) -> dict[str, Any]:
         """As JSON's values."""
         return {
             "reader": None if self.reader is None else [self.reader.kind, self.reader.text],
             "ids": {id: [schema.kind, schema.text] for id, schema in self.ids.items()},
-            "unknown": dict(self.unknown),
-        }
+            "unknown": dict(self.unknown), "former": sorted(self.former),
+        }  # fmt: skip
 
     @classmethod
     def load(cls, data: Mapping[str, Any]) -> Known:
@@ -73,6 +76,7 @@ class Known:
             None if reader is None else WriterSchema(*reader),
             {id: WriterSchema(*schema) for id, schema in data["ids"].items()},
             dict(data["unknown"]),
+            frozenset(data["former"]),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,6 +17,8 @@ from vsc.runtime.spark.connectors.kafka.registry.schemas import Known, WriterSch
 from vsc.runtime.spark.connectors.kafka.registry.subjects import by_topic, record_name, subject
 
 __all__ = ["check_source", "fetched", "registered_parts", "settled"]
+
+_log = logging.getLogger(__name__)
 
 
 def registered_parts(node: Node, options: Options) -> list[Part]:
@@ -51,13 +54,24 @@ def settled(options: Options, part: Part, known: Known) -> Known:
 def fetched(options: Options, part: Part, known: Known, ids: Sequence[str], epoch: int) -> Known:
     """What is known once an epoch has met `ids`."""
     registry = Registry(options, SourceError)
-    found = {id: registry.by_id(id) for id in ids}
+    found = {id: _asked(registry, id, known) for id in ids}
     there = {id: schema for id, schema in found.items() if schema is not None}
     return replace(
         known,
         ids={**known.ids, **there},
         unknown={**known.unknown, **{id: epoch for id, schema in found.items() if schema is None}},
     )
+
+
+def _asked(registry: Registry, id: str, known: Known) -> WriterSchema | None:
+    """The schema of an id, which may be asked for again: then no answer is none."""
+    try:
+        return registry.by_id(id)
+    except SourceError as error:
+        if id not in known.former:
+            raise
+        _log.warning("%s: the schema %s, which it did not have before, stays unknown", error.message, id)
+        return None
 
 
 def _newest(registry: Registry, options: Options, part: Part) -> Registered | None:
