@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,7 @@ _QUIETLY = ("-XX:+VerifySharedSpaces", "-Xlog:cds*=off")
 """`cds` alone would leave `cds,dynamic`, which tells of each archive that does not fit."""
 _DECIDED = re.compile(r"-Xshare|SharedArchiveFile|ArchiveClassesAtExit|AutoCreateSharedArchive")
 _VARIABLES = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
+_OPTIONS, _CLASS_PATH = "spark.driver.extraJavaOptions", "spark.driver.extraClassPath"
 _BY_ITSELF = 19
 """The first Java that makes an archive where none fits."""
 
@@ -89,12 +91,13 @@ def java_program() -> str | None:
     return os.path.join(home, "bin", "java") if home else shutil.which("java")
 
 
-def archive_here(given: str = "") -> Archive:
-    """The archive of the JVMs that start here. `given`: options of such a JVM beside those of the environment.
+def archive_here(conf: Mapping[str, str] | None = None) -> Archive:
+    """The archive of the JVMs that start here for a session with the settings `conf`.
 
-    Raises `Unarchived`: the options decide on an archive themselves, or no folder is safe for one.
+    Raises `Unarchived`: options decide on an archive themselves, classes of the user's come first, or no folder is safe
+    for one.
     """
-    _check_undecided(given)
+    _check_undecided(conf or {})
     java = _java()
     jars = _jars()
     digest = hashlib.sha256(java[1])
@@ -109,10 +112,10 @@ def archive_here(given: str = "") -> Archive:
     return Archive(folder, name, java[0])
 
 
-def archive_options(given: str = "") -> list[str]:
-    """The options with which a JVM uses the archive, if there can be one; `given` as for `archive_here`."""
+def archive_options(conf: Mapping[str, str] | None = None) -> list[str]:
+    """The options with which a JVM uses the archive, if there can be one; `conf` as for `archive_here`."""
     try:
-        return archive_here(given).options()
+        return archive_here(conf).options()
     except (Unarchived, OSError):
         return []
 
@@ -127,8 +130,10 @@ def writing(path: Path) -> list[str]:
     return [_quoted(f"-XX:ArchiveClassesAtExit={path}"), "-Xlog:cds*=off"]
 
 
-def _check_undecided(given: str) -> None:
-    options = {name: os.environ.get(name, "") for name in _VARIABLES} | {"spark.driver.extraJavaOptions": given}
+def _check_undecided(conf: Mapping[str, str]) -> None:
+    if conf.get(_CLASS_PATH):
+        raise Unarchived(f"{_CLASS_PATH} puts other classes before Spark's")
+    options = {name: os.environ.get(name, "") for name in _VARIABLES} | {_OPTIONS: conf.get(_OPTIONS, "")}
     for name, text in options.items():
         if _DECIDED.search(text):
             raise Unarchived(f"{name} decides on one itself")

@@ -205,8 +205,7 @@ def local_jvm(conf: Mapping[str, str] | None = None) -> Iterator[None]:
     user, who can override them in the same variable and in Spark's settings.
     """
     given = os.environ.get(_JVM_OPTIONS)
-    archive = archive_options((conf or {}).get("spark.driver.extraJavaOptions", ""))
-    os.environ[_JVM_OPTIONS] = " ".join([*_LATE_C2, *archive, *([given] if given else [])])
+    os.environ[_JVM_OPTIONS] = " ".join([*_LATE_C2, *archive_options(conf), *([given] if given else [])])
     try:
         yield
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from vsc.runtime.spark.session.class_archive import Archive, Unarchived, archive_here, archive_options, writing
+from vsc.runtime.spark.session.session import local_jvm
 
 _OPTIONS = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
 
@@ -90,8 +92,17 @@ def test_options_of_the_user_decide(name: str, option: str, monkeypatch: pytest.
 
 def test_a_setting_of_the_user_decides() -> None:
     _put(archive_here())
-    assert archive_options("-Xmx1g -Xshare:off") == []
-    assert archive_options("-Xmx1g") != []
+    assert archive_options({"spark.driver.extraJavaOptions": "-Xmx1g -Xshare:off"}) == []
+    assert archive_options({"spark.driver.extraClassPath": "/opt/own.jar"}) == []
+    assert archive_options({"spark.driver.extraJavaOptions": "-Xmx1g"}) != []
+
+
+def test_a_jvm_of_a_session_gets_the_options() -> None:
+    path = _put(archive_here())
+    with local_jvm():
+        assert f"-XX:SharedArchiveFile={path}" in os.environ["SPARK_SUBMIT_OPTS"].split()
+    with local_jvm({"spark.driver.extraClassPath": "/opt/own.jar"}):
+        assert "SharedArchiveFile" not in os.environ["SPARK_SUBMIT_OPTS"]
 
 
 def test_what_others_can_write_is_not_used(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
