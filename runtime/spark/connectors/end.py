@@ -32,7 +32,7 @@ class End:
 
     @property
     def name(self) -> str:
-        """Its name among the identities that a checkpoint keeps."""
+        """Its name among the identities that a checkpoint keeps; for what is identified."""
         raise NotImplementedError
 
     def identify(self, spark: SparkSession, checkpoint: Checkpoint, known: str | None) -> None:

@@ -150,11 +150,6 @@ class OpenSink(End):
         super().__init__(Options.of_sink(sink), plan.node(sink.node))
         self.sink = sink
 
-    @property
-    def name(self) -> str:
-        """The id of the statement."""
-        return self.sink.id
-
     def check(self) -> None:
         """Refuses, without Spark, what can be refused. SinkError."""
         raise SinkError(f"{self.place} writes to {self.options.connector.kind}, which can only be read")

@@ -43,6 +43,8 @@ class OpenSource(End):
     """Where a user may have it begin."""
     first: ClassVar[str | None] = BEGINNING
     """The position at which everything comes again; None if nothing does."""
+    learns: bool = False
+    """Whether an epoch may have to be computed again, so that nothing of it may show in a sink before it is whole."""
     needs_input: ClassVar[bool] = False
     """Whether a query looks at what it reads in each epoch, also if no source waits for another one."""
 
@@ -124,12 +126,6 @@ class OpenSource(End):
     def _input(self, source: SparkSource) -> Input | None:
         """The input of a source that Spark reads as `spark_class`."""
         return None
-
-    @property
-    def learns(self) -> bool:
-        """Whether an epoch may have to be computed again, so that nothing of it may show in a sink before it is
-        whole."""
-        return False
 
     def tell(self, spark: SparkSession) -> None:
         """Tells the tasks of the epoch that this thread computes what they need to read the source."""

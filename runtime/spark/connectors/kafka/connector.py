@@ -132,14 +132,9 @@ class KafkaSource(OpenSource):
         self._topic.begin(checkpoint, known)
         self.identity = self._topic.id
         if parts := registered_parts(self.node, self.options):
-            self._schemas = SourceSchemas(self, parts, checkpoint)
+            self._schemas, self.learns = SourceSchemas(self, parts, checkpoint), True  # an epoch may meet a new one
         if self.options.get("group") is not None:
             self._group = ConsumerGroup(self.options)
-
-    @property
-    def learns(self) -> bool:
-        """If its schemas are in a registry: an epoch may meet a new one."""
-        return self._schemas is not None
 
     def tell(self, spark: SparkSession) -> None:
         """The schemas that are known."""
