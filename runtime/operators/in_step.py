@@ -27,7 +27,7 @@ from vsc.runtime.records import Batch, Mask, processing_order
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.waiting import STEPS, Place, Waiting, WaitingBatches
 
-__all__ = ["NO_COLUMNS", "Frontier", "InStep", "Input"]
+__all__ = ["NO_COLUMNS", "Frontier", "InStep", "Input", "parted"]
 
 Input = tuple[str, Batch]
 """Records of a node that enter a stage."""
@@ -102,19 +102,19 @@ class InStep:
         if frontier is None and not len(self._store):
             yield list(inputs)
             return
-        ready, later = _parted(inputs, frontier)
+        ready, later = parted(inputs, frontier)
         taken: list[tuple[bytes, Waiting]] = []
         for group, upto in self._groups(frontier):
             while group:
                 row_key, one = group.popleft()
                 schema = NO_COLUMNS if one.port == STEPS else self._schemas[one.port]
                 batch = Batch.from_ipc(one.data, schema, trusted=False)
-                some, rest = _parted([(one.port, batch)], frontier)
+                some, rest = parted([(one.port, batch)], frontier)
                 ready += some
                 later += rest
                 taken.append((row_key, one._replace(data=b"")))
             if upto is not None:
-                portion, ready = _parted(ready, upto)
+                portion, ready = parted(ready, upto)
                 yield portion
                 del portion
         yield ready
@@ -141,7 +141,7 @@ class InStep:
                 return
 
 
-def _parted(inputs: Sequence[Input], frontier: Frontier | None) -> tuple[list[Input], list[Input]]:
+def parted(inputs: Sequence[Input], frontier: Frontier | None) -> tuple[list[Input], list[Input]]:
     """The records before the frontier, and the others."""
     if frontier is None:
         return list(inputs), []

@@ -19,14 +19,16 @@ import numpy as np
 from vsc.plan.nodes import Plan
 from vsc.runtime.expressions import bind
 from vsc.runtime.metrics import Metrics
+from vsc.runtime.operators.closing import AT_ONCE, Closing
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.in_step import parted
 from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.operators.operator import operator_of
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.stage_nodes import StageNodes
-from vsc.runtime.operators.steps import end_of_input, entering
+from vsc.runtime.operators.steps import end_of_input, entering, gone_on
 from vsc.runtime.operators.views.catalog import held_back
 from vsc.runtime.records import Batch, Int64s, orders_together, sorted_places
 from vsc.runtime.state.kv import OrderedKV
@@ -78,6 +80,7 @@ class LaterStage:
         self._left = [(name, left) for name, left in nodes if left is not None and plan.node(name) not in self._holding]
         self._nodes = StageNodes(plan, self._stage, kv, options.on_error, observe)
         self._by_input = plan.clock == "input"
+        self._closing = Closing.of(plan, self._stage, kv)
 
     def process(
         self,
@@ -86,7 +89,25 @@ class LaterStage:
         starts: Mapping[str, int] = _NO_STARTS,
         quiet: Mapping[str, int] = _NO_STARTS,
     ) -> StageResult:
+        """What `portions` gives, at once."""
+        metrics = Metrics()
+        found: dict[str, list[Batch]] = {}
+        for result in self.portions(inputs, drain, starts, quiet):
+            metrics.merge(result.metrics)
+            for name, batch in result.batches:
+                found.setdefault(name, []).append(batch)
+        return StageResult(tuple((name, Batch.concat(parts)) for name, parts in found.items()), metrics)
+
+    def portions(
+        self,
+        inputs: Sequence[tuple[str, Batch]],
+        drain: bool = False,
+        starts: Mapping[str, int] = _NO_STARTS,
+        quiet: Mapping[str, int] = _NO_STARTS,
+    ) -> Iterator[StageResult]:
         """Processes the records of `inputs` (node, batch) in D12's order, and the steps of the input's clock (`STEPS`).
+
+        The results come in portions where much closes at once (see `closing`). Take all of them.
 
         `drain`: afterwards everything held (for its grace, for its window's end, in a `suppress`) comes out, as
         if the input had ended. `starts`: by source, its clock when the epoch began: the highest event time, in
@@ -100,19 +121,22 @@ class LaterStage:
             for name, batch in (*inputs, *ending)
             if len(batch)
         ]
-        with collector_paused():
-            results = [*self._left_behind(starts), *([self._processed(present, starts)] if present else [])]
-            if drain and not self._by_input:
-                # The records of one node go through the next nodes before these are drained.
-                held = enumerate(self._holding)
-                results += [self._nodes.release(node.name, place, self._partition) for place, node in held]
-        metrics = Metrics()
-        found: dict[str, list[Batch]] = {}
-        for result in results:
-            metrics.merge(result.metrics)
-            for name, batch in result.batches:
-                found.setdefault(name, []).append(batch)
-        return StageResult(tuple((name, Batch.concat(parts)) for name, parts in found.items()), metrics)
+        yield from self._left_behind(starts)
+        while self._closing is not None and present and (found := self._closing.step(present)) is not None:
+            place, step = found
+            ahead, present = parted(present, place)
+            if ahead:
+                yield self._processed(ahead, starts)
+                passed = gone_on(ahead)
+                starts = {**starts, **{name: max(time, starts.get(name, time)) for name, time in passed.items()}}
+            else:
+                yield self._closed(self._closing.name, step, starts)
+        if present:
+            yield self._processed(present, starts)
+        if drain and not self._by_input:
+            # The records of one node go through the next nodes before these are drained.
+            for number, node in enumerate(self._holding):
+                yield self._released(node.name, number)
 
     @property
     def held(self) -> int:
@@ -124,8 +148,19 @@ class LaterStage:
         nodes, self._left = self._left, []
         for place, (name, left) in enumerate(nodes):
             if left(self._kv, store_prefix(self._stage, name)):
-                yield self._nodes.release(name, place, self._partition, first=True, starts=starts)
+                yield self._released(name, place, first=True, starts=starts)
 
+    @collector_paused()
+    def _released(
+        self, name: str, place: int, first: bool = False, starts: Mapping[str, int] = _NO_STARTS
+    ) -> StageResult:
+        return self._nodes.release(name, place, self._partition, first=first, starts=starts)
+
+    @collector_paused()
+    def _closed(self, name: str, step: Batch, starts: Mapping[str, int]) -> StageResult:
+        return self._nodes.close(name, AT_ONCE, step, starts)
+
+    @collector_paused()
     def _processed(self, inputs: Sequence[tuple[str, Batch]], starts: Mapping[str, int]) -> StageResult:
         spaces = KeySpaces()
         inputs = [(name, entering(batch) if name == STEPS else batch) for name, batch in inputs]

@@ -43,6 +43,10 @@ class Step:
     def commit(self) -> None:
         """Writes all changes that are not written yet."""
 
+    def closing(self, most: int) -> Flow:
+        """The first `most` of the windows that time closes: see `operators.closing`."""
+        raise NotImplementedError
+
     def waiting(self) -> list[tuple[int, Any]]:
         """Takes out everything held, in the order in which it would come out: when, ascending, and what."""
         raise NotImplementedError

@@ -75,6 +75,12 @@ class StageNodes:
         batch.process(entering)
         return self._done(batch, origins)
 
+    def close(self, name: str, most: int, step: Batch, starts: Mapping[str, int]) -> StageResult:
+        """Emits the first `most` windows of node `name` that a step closes, ahead of all that comes with it."""
+        batch = self._batch(KeySpaces(), self.losses(), step.origins, step.order, starts)
+        batch.close(name, most)
+        return self._done(batch, step.origins)
+
     def release(
         self, name: str, place: int, partition: int, first: bool = False, starts: Mapping[str, int] = _NO_STARTS
     ) -> StageResult:
@@ -219,6 +225,11 @@ class StageBatch:
         """Emits what node `name` held, each as its own cause, and runs the nodes that this reaches."""
         cause = np.arange(len(waiting), dtype=np.int64)
         self.flows[name] = self.step(name).release(waiting, self._routes.released(cause, name))
+        self.process({})
+
+    def close(self, name: str, most: int) -> None:
+        """Emits windows of node `name`, and runs the nodes that this reaches."""
+        self.flows[name] = self.step(name).closing(most)
         self.process({})
 
     def commit(self) -> None:

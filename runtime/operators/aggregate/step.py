@@ -61,6 +61,12 @@ class _Aggregate(Step):
         if self._taken is not None:
             self._taken.commit()
 
+    def closing(self, most: int) -> Flow:
+        """See `WindowColumns.closing`."""
+        windows = self._taken = self._windows()
+        assert isinstance(windows, WindowColumns)
+        return windows.closing(most)
+
     def waiting(self) -> list[tuple[int, Any]]:
         windows = self._taken = self._windows()
         return windows.waiting()

@@ -228,7 +228,10 @@ class LaterStageTask:
             if number:
                 between()
             passed = gone_on(portion)
-            yield task.process(of_sources(portion, steps_on), starts=clock, quiet=pace.quiet)
+            for result in task.portions(of_sources(portion, steps_on), starts=clock, quiet=pace.quiet):
+                yield result
+                del result
+                between()
             del portion  # before the next one is made
             for source, highest in passed.items():
                 counters.passed(source, highest)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -99,19 +100,43 @@ class WindowColumns:
         """Takes out the windows that wait for their final result: see `AggregateState.close_all`."""
         return self._state.close_all(lambda place: int(self._ends(np.array([place]))[0]) + self._window.grace)
 
+    def closing(self, most: int) -> Flow:
+        """The final results of the first `most` windows that the clock closes. They leave nothing behind: nothing may
+        look for them."""
+        state, nothing = self._state, self._site.nothing()
+        clock = WindowClock(self._window, state.closed, self._site.timing(nothing, state.stream_time))
+        index = list(islice(state.places(state.closed + 1, clock.end + 1), most))
+        found = [state.indexed(row_key) for row_key in index]
+        kbs, start = [kb for _, _, kb in found], np.array([begin for _, begin, _ in found], dtype=np.int64)
+        names = [window_key(kb, begin) for _, begin, kb in found]
+        ended, due = self._ended(names), clock.due(start)
+        order, at = clock.timing.sent(clock.timing.passes(due), due, kbs)
+        keys = self._results.group_keys(nothing, [kbs[number] for number in order.tolist()])
+        bounds = self._results.bounded(keys, start[order], self._ends(start[order]))
+        state.open -= len(index)
+        self._deletes += index + [state.groups + name for name in names]
+        if self._folding.keeps:
+            prefixes = [state.entries + name for name in names]
+            self._ranges += [(prefix, prefix_end(prefix) or b"") for prefix in prefixes]
+        return self._named(self._final_ones(at, order, bounds, ended.take(order)), kbs, start)
+
     def release(self, waiting: list[tuple[int, WindowKey]], at: Moments) -> Flow:
         """The final results of windows that waited, one for each moment."""
-        site, folding, kbs = self._site, self._folding, [kb for _, (_, _, kb) in waiting]
+        site, kbs = self._site, [kb for _, (_, _, kb) in waiting]
         start, rows = np.array([begin for _, (_, begin, _) in waiting], dtype=np.int64), np.arange(len(waiting))
         names = [window_key(kb, begin) for _, (_, begin, kb) in waiting]
-        ranges = EntryRanges(self._state.below, [self._state.entries + name for name in names], rows >= 0)
-        before = folding.open(ranges, folding.load(self._state.get_many(names)))
-        nothing = site.nothing()
-        args = arguments_of(site.node, self._operation).rows(nothing.columns, nothing.time).columns
-        none = np.zeros(0, dtype=np.int64)
-        _, ended = folding.fold(before, Segments(none, len(names)), Rows(args, nothing.time, none))
-        keys = self._results.bounded(self._results.group_keys(nothing, kbs), start, self._ends(start))
+        ended, groups = self._ended(names), self._results.group_keys(site.nothing(), kbs)
+        keys = self._results.bounded(groups, start, self._ends(start))
         return self._stored(self._final_ones(site.give(at, turns(rows)), rows, keys, ended), kbs, start)
+
+    def _ended(self, names: Sequence[bytes]) -> Groups:
+        """Windows that no record changes any more."""
+        folding, nothing, none = self._folding, self._site.nothing(), np.zeros(0, dtype=np.int64)
+        stored = np.ones(len(names), dtype=np.bool_)
+        ranges = EntryRanges(self._state.below, [self._state.entries + name for name in names], stored)
+        before = folding.open(ranges, folding.load(self._state.get_many(names)))
+        args = arguments_of(self._site.node, self._operation).rows(nothing.columns, nothing.time).columns
+        return folding.fold(before, Segments(none, len(names)), Rows(args, nothing.time, none))[1]
 
     def commit(self) -> None:
         """Writes the changed windows, and removes the forgotten ones."""
@@ -233,8 +258,12 @@ class WindowColumns:
 
     def _stored(self, sent: Flow, kbs: Sequence[bytes], start: Int64s) -> Flow:
         """Puts what is sent into the result table, under the keys of the windows instead of their numbers."""
+        return self._site.stored(self._named(sent, kbs, start))
+
+    def _named(self, sent: Flow, kbs: Sequence[bytes], start: Int64s) -> Flow:
+        """What is sent under the keys of the windows instead of their numbers."""
         names = names_of(kbs, start, self._ends(start))
-        return self._site.stored(replace(sent, key=self._space.encoded(names)[sent.key]))
+        return replace(sent, key=self._space.encoded(names)[sent.key])
 
     def _forget(self, flow: Flow, windows: _Windows, limits: Int64s, forgotten: int) -> None:
         """Removes the results of windows that no record can reach, each after the record that made it unreachable."""
