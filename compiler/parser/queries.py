@@ -27,6 +27,11 @@ def as_operations(place: WrongPlace, index: int) -> str:
     items = _items(place, *clauses.get("select", (index, index)))
     shown = ", ".join(_item(place, *item) for item in items) or "..."
     grouped = "group" in clauses or any(_aggregates(place, *item) for item in items)
+    groups = _text(place, clauses, "group", 2) or "..."
+    if not grouped and shown.lower().startswith("distinct "):
+        grouped, groups, shown = True, shown[len("distinct ") :], "count(*) as n"
+    having, calls = _having(place, clauses, items)
+    shown = ", ".join((shown, *calls))
     found: list[str] = []
     if where := _text(place, clauses, "where", 1):
         if shown == "*":
@@ -34,14 +39,15 @@ def as_operations(place: WrongPlace, index: int) -> str:
         found.append(f"{_kind(place, source) or kind} {_suffixed(name, 'where')} = filter {source} where {where};")
         source = _suffixed(name, "where")
     if grouped:
-        groups, window = _text(place, clauses, "group", 2) or "...", _text(place, clauses, "window", 0)
+        window = _text(place, clauses, "window", 0)
         clause = f"group by {groups} {window}".rstrip()
         found.append(f"table {name} = aggregate {source} {clause} select {shown};")
     else:
         found.append(f"{kind} {name} = map {source} select {shown};")
-    if having := _having(place, clauses, items):
+    if having:
         found.append(f"table {_suffixed(name, 'having')} = filter {name} where {having};")
-    return ", then ".join(map(code, found))
+    unordered = "; nodes have no order: `collect_top` keeps the first rows of each group" * ("order" in clauses)
+    return ", then ".join(map(code, found)) + unordered
 
 
 def _clauses(place: WrongPlace, index: int) -> dict[str, tuple[int, int]]:
@@ -85,9 +91,15 @@ def _aggregates(place: WrongPlace, first: int, last: int) -> bool:
 
 def _item(place: WrongPlace, first: int, last: int) -> str:
     """An item, with a name if it is a call that has none."""
-    written = text(place, first, last)
+    written = _lowered(place, first, text(place, first, last))
     name = _column(place, first, last)
     return f"{written} as {name}" if name and place.word_at(last) == ")" else written
+
+
+def _lowered(place: WrongPlace, first: int, written: str) -> str:
+    """A text that may begin with a call: functions are written in lower case."""
+    word = place.word_at(first) if place.word_at(first + 1) == "(" else ""
+    return word.lower() + written[len(word) :]
 
 
 def _column(place: WrongPlace, first: int, last: int) -> str:
@@ -101,14 +113,23 @@ def _column(place: WrongPlace, first: int, last: int) -> str:
     return f"{function}_{argument}" if argument.isidentifier() else "n"
 
 
-def _having(place: WrongPlace, clauses: dict[str, tuple[int, int]], items: list[tuple[int, int]]) -> str:
-    """The condition of a ``having``, with the columns of the results that it calls."""
-    condition = _text(place, clauses, "having", 1)
+def _having(
+    place: WrongPlace, clauses: dict[str, tuple[int, int]], items: list[tuple[int, int]]
+) -> tuple[str, list[str]]:
+    """A ``having`` with columns in place of its calls, and the calls that the query does not select."""
+    condition, missing = _text(place, clauses, "having", 1), list[str]()
     for first, last in items:
         call = text(place, first, closing(place, first + 1)) if place.word_at(first + 1) == "(" else ""
         if call and (name := _column(place, first, last)):
             condition = condition.replace(call, name)
-    return condition
+    first, last = clauses.get("having", (0, -1))
+    for at in range(first, last):
+        call = text(place, at, closing(place, at + 1)) if _aggregates(place, at, at) else ""
+        if call and call in condition:
+            name = _column(place, at, closing(place, at + 1))
+            condition = condition.replace(call, name)
+            missing.append(f"{_lowered(place, at, call)} as {name}")
+    return condition, missing
 
 
 def _kind(place: WrongPlace, source: str) -> str:

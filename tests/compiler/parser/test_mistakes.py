@@ -175,6 +175,9 @@ QUERIES = (
     "table x = select max(n) from s group by k window tumbling (size = 5 minutes);",
     "stream x = select k, upper(k) from s where n > 1;",
     "stream x = select * from s where n > 1;",
+    "table x = SELECT k, COUNT(*) FROM s GROUP BY k HAVING max(n) > 3 and COUNT(*) > 1;",
+    "table x = select distinct k from s;",
+    "stream x = select k from s order by n;",
     "table x as select v, count(*) from t group by v;",
 )
 
