@@ -24,6 +24,7 @@ from bench.comparisons.stream_table_join import rows
 from bench.processes import cpu_seconds
 from bench.running import check_results
 from bench.workload import Workload
+from vsc.plan.words import counted
 
 __all__ = ["PEERS", "Backlog", "Spent", "floors", "lines", "measure"]
 
@@ -120,8 +121,9 @@ def lines(found: Mapping[str, Backlog]) -> list[str]:
         "## A backlog by the defaults",
         "",
         f"{count:,} rows of a stream joined with 200,000 versions of 10,000 keys, from start to end, on {_MASTER}. "
-        f"Rows are those a CPU second of all processes; the medians of {rounds} rounds, in which all take turns. vsc "
-        "keeps state, order and a checkpoint; Spark has epochs of as many bytes, and no state; DuckDB has one query.",
+        f"Rows are those a CPU second of all processes; the median of {counted(rounds, 'round')}, in which all take "
+        "turns. vsc keeps state, order and a checkpoint; Spark has epochs of as many bytes, and no state; DuckDB has one "
+        "query.",
         "",
         "| what | rows/CPU-s | without the start | start, CPU s | vsc is x times | without the start | rounds, k |",
         "|---|---:|---:|---:|---:|---:|---|",
@@ -140,16 +142,16 @@ def floors(found: Mapping[str, Backlog]) -> list[Floor]:
 def _run(command: Callable[[Path, Path], Sequence[str]], folder: Path) -> Spent:
     """Runs a peer over a folder; its last line of JSON has its result."""
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as own:
-        log, cpu, began = Path(own) / "log", 0.0, time.monotonic()
+        log, words, cpu, began = Path(own) / "log", command(folder, Path(own)), 0.0, time.monotonic()
         with log.open("wb") as out:
-            process = subprocess.Popen(command(folder, Path(own)), stdout=out, stderr=out)
+            process = subprocess.Popen(words, stdout=out, stderr=out)
             while process.poll() is None:
                 cpu = max(cpu, cpu_seconds(process.pid))
                 time.sleep(0.05)
         seconds, said = time.monotonic() - began, log.read_text(errors="replace")
         ends = [json.loads(line) for line in said.splitlines() if line.startswith('{"event": "finished"')]
         if process.returncode or not ends:
-            raise RuntimeError(f"{process.args} ended with {process.returncode}: {said[-5000:]}")
+            raise RuntimeError(f"{' '.join(words)} ended with {process.returncode}: {said[-5000:]}")
         end = ends[-1]
         given = end["output_rows"]
         return Spent(cpu, seconds, None if given is None else (given, given - end["missed"]))
