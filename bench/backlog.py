@@ -122,8 +122,8 @@ def lines(found: Mapping[str, Backlog]) -> list[str]:
         "",
         f"{count:,} rows of a stream joined with 200,000 versions of 10,000 keys, from start to end, on {_MASTER}. "
         f"Rows are those a CPU second of all processes; the median of {counted(rounds, 'round')}, in which all take "
-        "turns. vsc keeps state, order and a checkpoint; Spark has epochs of as many bytes, and no state; DuckDB has one "
-        "query.",
+        "turns. vsc keeps state, order and a checkpoint; Spark has epochs of as many bytes, and no state; DuckDB has "
+        "one query.",
         "",
         "| what | rows/CPU-s | without the start | start, CPU s | vsc is x times | without the start | rounds, k |",
         "|---|---:|---:|---:|---:|---:|---|",
