@@ -1,4 +1,7 @@
-"""A real schema registry: Apicurio, which has the interface of Confluent's, on loopback, in memory."""
+"""A real schema registry: Apicurio, which has the interface of Confluent's, on loopback, in memory.
+
+``python -m servers.registry`` fetches it in advance.
+"""
 
 from __future__ import annotations
 
@@ -75,3 +78,7 @@ def _app() -> Path:
         with tarfile.open(archive) as packed:
             packed.extractall(folder, filter="data")
     return app
+
+
+if __name__ == "__main__":
+    print(_app())

@@ -283,7 +283,8 @@ def _problem(part: Part) -> Column:
 
 def _framed(part: Part) -> Column:
     """The bytes of a part, behind what a header says of their schema, if one does."""
-    found = F.element_at(F.filter("headers", lambda one: one["key"] == HEADERS[part.name]), -1)["value"]
+    named = F.filter("headers", lambda one: one["key"] == HEADERS[part.name])
+    found = F.try_element_at(named, F.lit(-1))["value"]
     return F.coalesce(F.concat(found, F.col(part.name)), F.col(part.name))
 
 

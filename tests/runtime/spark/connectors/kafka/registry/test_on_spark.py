@@ -65,8 +65,12 @@ def test_schemas_evolve_during_a_run_and_are_kept(
     names = {"in": topic(1), "out": topic(1), "avro": topic(1)}
     key = written(client, names["in"], KEY, {"id": 5}, "key")
 
-    def add(schema: Any, **value: Any) -> None:
-        broker.write(names["in"], [Record(key, written(client, names["in"], schema, {"paid": 7000, **value}), 1)])
+    def add(schema: Any, in_header: bool = False, **value: Any) -> None:
+        found = written(client, names["in"], schema, {"paid": 7000, **value})
+        about: tuple[tuple[str, bytes | None], ...] = (("trace", b"x"),)
+        if in_header:
+            about, found = (*about, ("__value_schema_id", found[:5])), found[5:]
+        broker.write(names["in"], [Record(key, found, 1, headers=about)])
 
     add(FIRST, amount=1)
     add(SECOND, amount=1 << 40, currency="USD")
@@ -81,7 +85,7 @@ def test_schemas_evolve_during_a_run_and_are_kept(
         partitions=1,
     )  # fmt: skip
     query.processAllAvailable()
-    add(THIRD, amount=None, currency="CHF", note="met in an epoch")
+    add(THIRD, in_header=True, amount=None, currency="CHF", note="met in an epoch")
     query.processAllAvailable()
     query.stop()
     dropped = [report.metrics.as_dict()["dropped_records"] for report in reports if report.read["payments"]]
