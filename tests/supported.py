@@ -23,13 +23,9 @@ SEAMS = {
 
 
 def cell(column: str, spark: str) -> str:
-    """What the table says: the connector's release, "no" where none exists, or "yes" where nothing is needed.
-
-    "not yet" is what vsc itself cannot do there."""
+    """What the table says: the connector's release, "no" where none exists, or "yes" where nothing is needed."""
     from vsc.runtime.spark.connectors.jars import DELTA, ICEBERG, KAFKA  # here, as it imports pyspark
 
-    if (column, spark) == ("Cluster", "4.3"):
-        return "not yet"
     package = {"Kafka": KAFKA, "Delta Lake": DELTA, "Iceberg": ICEBERG}.get(column)
     if package is None:
         return "yes"

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from servers.spark import SparkCluster, may_hide
-from vsc.runtime.spark.base.releases import minor_release
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -166,7 +165,6 @@ def refused_beside(words: list[str], base: Path) -> str:
     return done.stderr
 
 
-@pytest.mark.xfail(minor_release() == "4.3", reason="SparkEnv needs a class that pyspark 4.3 lacks", strict=True)
 @pytest.mark.seam("a standalone cluster")
 def test_executors_with_a_packed_environment_one_of_which_is_killed(
     cluster: SparkCluster, topology: Path, base: Path, bare: Path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -28,7 +27,7 @@ def warmed() -> Check:
 
 
 def _made() -> tuple[str, Check]:
-    from vsc.runtime.spark.session.class_archive import Unarchived, archive_here, writing
+    from vsc.runtime.spark.session.class_archive import Unarchived, archive_here, jvm_has_ended, writing
 
     try:
         archive = archive_here()
@@ -41,7 +40,8 @@ def _made() -> tuple[str, Check]:
     os.environ["SPARK_SUBMIT_OPTS"] = " ".join(filter(None, [*writing(made), given]))
     try:
         SparkOptions(LOCAL, {}, ()).run("vsc doctor", {}, _ran)
-        _wait_for_jvm()
+        if not jvm_has_ended(_SECONDS):
+            raise Refused(Problem("Java does not end", "try again on an idle machine"), 1)
         if not made.exists():
             raise Refused(Problem("Java has written no class archive", "runs work without one"), 1)
         archive.keep(made)
@@ -59,15 +59,3 @@ def _ran(spark: Any) -> None:
         variables = {"data": str(template / "data"), "out": str(Path(own) / "out")}
         topology = (template / "topology.vdsl").read_text()
         vsc.start(topology, spark, checkpoint=str(Path(own) / "checkpoint"), variables=variables).awaitTermination()
-
-
-def _wait_for_jvm() -> None:
-    """Lets the JVM end, as nobody speaks to it any more."""
-    from pyspark import SparkContext
-
-    gateway: Any = SparkContext._gateway
-    gateway.proc.stdin.close()
-    try:
-        gateway.proc.wait(_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        raise Refused(Problem("Java does not end", "try again on an idle machine"), 1) from error

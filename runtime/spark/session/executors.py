@@ -176,11 +176,10 @@ class Executors:
             context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
 
     def _there(self) -> frozenset[str]:
-        """The addresses of the executors that Spark has now."""
+        """The ids of the executors that Spark has now. Not by the driver's own address, which `SparkEnv` knows: Py4J
+        looks at all of that class, and one of its methods needs what pyspark 4.3 lacks."""
         context: Any = self._spark.sparkContext._jsc.sc()
-        driver = str(context.env().blockManager().blockManagerId().hostPort())
-        found = context.getExecutorMemoryStatus().keys().mkString(" ").split()
-        return frozenset(map(str, found)) - {driver}
+        return frozenset(str(context.getExecutorIds().mkString(" ")).split())
 
 
 def apart(seconds: float) -> str:
