@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from typing import Any
 
@@ -13,30 +14,7 @@ from vsc.runtime.operators.later_stage import LaterStage, collector_paused
 from vsc.runtime.state.kv import MemoryKV
 
 
-class Collector:
-    """Stands for the process's collector, which threads of other tests turn on and off, too."""
-
-    def __init__(self) -> None:
-        self.runs = True
-
-    def isenabled(self) -> bool:
-        return self.runs
-
-    def enable(self) -> None:
-        self.runs = True
-
-    def disable(self) -> None:
-        self.runs = False
-
-
-@pytest.fixture
-def gc(monkeypatch: pytest.MonkeyPatch) -> Collector:
-    collector = Collector()
-    monkeypatch.setattr("vsc.runtime.operators.later_stage.gc", collector)
-    return collector
-
-
-def test_it_pauses_and_goes_on(gc: Collector) -> None:
+def test_it_pauses_and_goes_on() -> None:
     assert gc.isenabled()
     with collector_paused():
         assert not gc.isenabled()
@@ -46,24 +24,24 @@ def test_it_pauses_and_goes_on(gc: Collector) -> None:
     assert gc.isenabled()
 
 
-def test_it_goes_on_after_an_exception(gc: Collector) -> None:
+def test_it_goes_on_after_an_exception() -> None:
     with pytest.raises(RuntimeError), collector_paused():
         raise RuntimeError
     assert gc.isenabled()
 
 
-def test_a_stage_pauses_it(gc: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stage_pauses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     b = Builder()
     b.source("s", "stream")
     b.aggregate("made", "s")
     task = LaterStage(b.plan(), 1, MemoryKV(), RunOptions(), frozenset({"made"}))
-    seen, processed = [], task._processed
+    seen, entering = [], task._entering
 
     def watched(*given: Any) -> Any:
         seen.append(gc.isenabled())
-        return processed(*given)
+        return entering(*given)
 
-    monkeypatch.setattr(task, "_processed", watched)
+    monkeypatch.setattr(task, "_entering", watched)
     result = task.process(batches([(0, ("s", "a", 1, (1, "x")))], random.Random(0)))
     assert [len(batch) for name, batch in result.batches if name == "made"] == [1]
     assert seen == [False]
