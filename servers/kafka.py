@@ -117,9 +117,12 @@ class Broker:
         self._nodes[node].end(signal.SIGKILL)
 
     def create(self, topic: str, partitions: int = 2, **settings: str) -> None:
-        """Creates a topic."""
-        admin = self._admin()  # must outlive its answer
+        """Creates a topic, and waits until a broker tells of it: the controller, which answers, knows it earlier."""
+        admin, deadline = self._admin(), time.monotonic() + _SECONDS  # must outlive its answer
         admin.create_topics([NewTopic(topic, partitions, len(self._nodes), config=settings)])[topic].result(_SECONDS)
+        while topic not in admin.list_topics(timeout=_SECONDS).topics:
+            assert time.monotonic() < deadline, "no broker tells of the topic"
+            time.sleep(0.05)
 
     def recreate(self, topic: str, partitions: int = 2) -> None:
         """Deletes a topic with its records, and creates one of the same name."""
