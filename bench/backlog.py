@@ -10,18 +10,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
 from bench.comparison import Floor
-from bench.comparisons.stream_table_join import rows
-from bench.processes import cpu_seconds
+from bench.comparisons.stream_table_join import rows, vsc_versioned
+from bench.processes import run
 from bench.running import check_results
 from bench.workload import Workload
 from vsc.plan.words import counted
@@ -32,22 +30,6 @@ ROWS, ROUNDS = 30_000_000, 3
 VSC, SPARK, DUCKDB = "`vsc run`, its defaults", "Spark's `ASOF JOIN`, stateless, static table", "DuckDB's `ASOF JOIN`"
 _A_FILE = 100_000
 _MASTER = "local[2]"
-_TOPOLOGY = """
-topology backlog;
-table rates (currency string, rate double, valid_at timestamp)
-from files (path = '${in}/rates', format = 'parquet')
-key currency timestamp valid_at
-materialize versioned (retention = 7 days);
-stream payments (id bigint, currency string, amount double, paid_at timestamp)
-from files (path = '${in}/payments', format = 'parquet')
-timestamp paid_at;
-stream priced = left join payments with rates on currency select id, amount, paid_at, rates.rate as rate;
-sink priced to noop ();
-"""
-_JOIN = """
-select s.id, s.currency, s.amount, s.paid_at, t.rate
-from payments as s left asof join rates as t match_condition (s.paid_at >= t.valid_at) on s.currency = t.currency
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,26 +124,17 @@ def floors(found: Mapping[str, Backlog]) -> list[Floor]:
 def _run(command: Callable[[Path, Path], Sequence[str]], folder: Path) -> Spent:
     """Runs a peer over a folder; its last line of JSON has its result."""
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as own:
-        log, words, cpu, began = Path(own) / "log", command(folder, Path(own)), 0.0, time.monotonic()
-        with log.open("wb") as out:
-            process = subprocess.Popen(words, stdout=out, stderr=out)
-            while process.poll() is None:
-                cpu = max(cpu, cpu_seconds(process.pid))
-                time.sleep(0.05)
-        seconds, said = time.monotonic() - began, log.read_text(errors="replace")
-        ends = [json.loads(line) for line in said.splitlines() if line.startswith('{"event": "finished"')]
-        if process.returncode or not ends:
-            raise RuntimeError(f"{' '.join(words)} ended with {process.returncode}: {said[-5000:]}")
-        end = ends[-1]
+        ran = run(command(folder, Path(own)), Path(own) / "log")
+        end = [json.loads(line) for line in ran.said.splitlines() if line.startswith('{"event": "finished"')][-1]
         given = end["output_rows"]
-        return Spent(cpu, seconds, None if given is None else (given, given - end["missed"]))
+        return Spent(ran.cpu, ran.seconds, None if given is None else (given, given - end["missed"]))
 
 
 def _vsc(folder: Path, own: Path) -> list[str]:
     topology = own / "topology.vdsl"
-    topology.write_text(_TOPOLOGY)
+    topology.write_text(vsc_versioned.topology("format = 'parquet'"))
     words = [sys.executable, "-m", "vsc", "run", str(topology), "--checkpoint", str(own / "ck"), "--master", _MASTER]
-    return [*words, "--var", f"in={folder}", "--progress", "json"]
+    return [*words, "--var", f"folder={folder}", "--var", f"stream={folder}", "--progress", "json"]
 
 
 def _child(peer: str) -> Callable[[Path, Path], list[str]]:
@@ -176,15 +149,15 @@ PEERS: dict[str, Callable[[Path, Path], list[str]]] = {
 
 
 def _in_spark(folder: Path, own: Path) -> None:
+    from bench.comparisons.stream_table_join import asof_join
     from bench.measuring import session
     from vsc.runtime.spark.connectors.file_rows import MAX_BYTES
 
     spark = session("asof join", {"spark.sql.join.asofJoin.enabled": "true"})
     spark.read.parquet(str(folder / "rates")).createOrReplaceTempView("rates")
-    schema = "id bigint, currency string, amount double, paid_at timestamp"
-    reader = spark.readStream.schema(schema).option("maxBytesPerTrigger", MAX_BYTES)
+    reader = spark.readStream.schema(asof_join.PAYMENTS).option("maxBytesPerTrigger", MAX_BYTES)
     reader.parquet(str(folder / "payments")).createOrReplaceTempView("payments")
-    writer = spark.sql(_JOIN).writeStream.format("noop").option("checkpointLocation", str(own / "ck"))
+    writer = spark.sql(asof_join.JOIN).writeStream.format("noop").option("checkpointLocation", str(own / "ck"))
     writer.trigger(availableNow=True).start().awaitTermination()
     spark.stop()
     print("\n" + json.dumps({"event": "finished", "output_rows": None}))

@@ -7,37 +7,23 @@ the table has medians, relative to the defaults. CPU seconds and peak memory (PS
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import tempfile
-import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-import psutil
-
 from bench.comparisons.stream_table_join import rows
-from bench.processes import cpu_seconds
+from bench.comparisons.stream_table_join.vsc_versioned import topology
+from bench.processes import Ended, run
 from bench.workload import Workload
 from vsc.runtime.spark.connectors.file_rows import MAX_BYTES
 from vsc.runtime.spark.exchange.wire import ROWS_A_BATCH
 
 WORKLOAD = Workload(table=200_000, batch=100_000, warm_up=0, measured=16, files=1)
-_TOPOLOGY = """
-topology bench;
-table rates (currency string, rate double, valid_at timestamp)
-from files (path = '${in}/rates', format = 'parquet')
-key currency timestamp valid_at
-materialize versioned (retention = 7 days);
-stream payments (id bigint, currency string, amount double, paid_at timestamp)
-from files (path = '${in}/json', format = 'json', 'maxBytesPerTrigger' = '${bytes}')
-timestamp paid_at;
-stream priced = left join payments with rates on currency select id, amount, paid_at, rates.rate as rate;
-sink priced to noop ();
-"""
+_TOPOLOGY = topology("format = 'json', 'maxBytesPerTrigger' = '${bytes}'")
 _RUN = (
     "import sys; from vsc.runtime.spark.session import session; session.ROWS_A_BATCH = int(sys.argv.pop(1)); "
     "from vsc.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -69,16 +55,7 @@ SETTINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Seconds, CPU seconds, and peak MiB."""
-
-    seconds: float
-    cpu: float
-    memory: float
-
-
-def lines(measured: Mapping[str, list[Cost]]) -> list[str]:
+def lines(measured: Mapping[str, list[Ended]]) -> list[str]:
     """The table."""
     found = {
         name: [median(getattr(cost, part) for cost in costs) for part in ("seconds", "cpu", "memory")]
@@ -94,30 +71,13 @@ def lines(measured: Mapping[str, list[Cost]]) -> list[str]:
 def _command(setting: Setting, folder: Path, own: Path) -> list[str]:
     words = [sys.executable, "-c", _RUN, str(setting.arrow), "run", str(folder / "topology.vdsl")]
     words += ["--checkpoint", str(own / "ck"), "--master", "local[2]", "--partitions", str(setting.partitions)]
-    words += ["--var", f"in={folder}", "--var", f"bytes={setting.bytes}", "--progress", "lines"]
+    variables = {"folder": folder, "stream": folder / "json", "bytes": setting.bytes}
+    words += [
+        "--progress",
+        "lines",
+        *(word for name, value in variables.items() for word in ("--var", f"{name}={value}")),
+    ]
     return words + [word for key, value in setting.conf.items() for word in ("--conf", f"{key}={value}")]
-
-
-def _measured(command: list[str], log: Path) -> Cost:
-    cpu, memory, started = 0.0, 0.0, time.monotonic()
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out)
-        while process.poll() is None:
-            cpu, memory = max(cpu, cpu_seconds(process.pid)), max(memory, _memory(process.pid))
-            time.sleep(0.25)
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}: {log.read_text()[-5000:]}")
-    return Cost(time.monotonic() - started, cpu, memory)
-
-
-def _memory(pid: int) -> float:
-    found = 0
-    try:
-        for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
-            found += process.memory_full_info().pss
-    except psutil.NoSuchProcess:
-        return 0.0  # it has just ended: the next check sees that
-    return found / (1 << 20)
 
 
 def _write(folder: Path) -> None:
@@ -125,10 +85,10 @@ def _write(folder: Path) -> None:
 
     rows.write(folder, WORKLOAD)
     (folder / "topology.vdsl").write_text(_TOPOLOGY)
-    (folder / "json").mkdir()
+    (folder / "json" / "payments").mkdir(parents=True)
     for path in sorted((folder / "payments").iterdir()):
         written = polars.col("paid_at").dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
-        polars.read_parquet(path).with_columns(written).write_ndjson(folder / "json" / f"{path.stem}.json")
+        polars.read_parquet(path).with_columns(written).write_ndjson(folder / "json" / "payments" / f"{path.stem}.json")
 
 
 def main() -> None:
@@ -136,7 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.defaults", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    found: dict[str, list[Cost]] = {what: [] for what in SETTINGS}
+    found: dict[str, list[Ended]] = {what: [] for what in SETTINGS}
     order = deque(SETTINGS)
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as name:
         folder = Path(name)
@@ -145,8 +105,12 @@ def main() -> None:
             order.rotate(3)  # so that none always comes first in a round, or always after the same one
             for what in order:
                 with tempfile.TemporaryDirectory(prefix="vsc-bench-") as own:
-                    found[what].append(_measured(_command(SETTINGS[what], folder, Path(own)), Path(own) / "log"))
-                print(f"{number} {what}: {found[what][-1]}", flush=True)
+                    command, log = _command(SETTINGS[what], folder, Path(own)), Path(own) / "log"
+                    found[what].append(run(command, log, memory=True))
+                ended = found[what][-1]
+                print(
+                    f"{number} {what}: {ended.seconds:.1f} s, {ended.cpu:.1f} CPU s, {ended.memory:.0f} MiB", flush=True
+                )
     print("\n" + "\n".join(lines(found)))
 
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from bench.processes import cpu_seconds
+from bench.processes import run
 
 __all__ = ["Start", "lines"]
 
@@ -60,18 +58,10 @@ def _vsc(folder: Path, conf: Sequence[str]) -> list[str]:
 
 def _measured(command: Sequence[str], folder: Path) -> Start:
     """Runs a command. The last line of its output with ``batch`` 0 has the duration of the first epoch."""
-    log, cpu, started = folder / "log", 0.0, time.monotonic()
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out)
-        while process.poll() is None:
-            cpu = max(cpu, cpu_seconds(process.pid))
-            time.sleep(0.05)
-    whole, said = time.monotonic() - started, log.read_text(errors="replace")
-    events = [json.loads(line) for line in said.splitlines() if line.startswith('{"event"')]
+    ran = run(command, folder / "log")
+    events = [json.loads(line) for line in ran.said.splitlines() if line.startswith('{"event"')]
     first = [event["duration_ms"] / 1000 for event in events if event.get("batch") == 0]
-    if process.returncode or not first:
-        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}: {said[-5000:]}")
-    return Start(whole, first[0], cpu)
+    return Start(ran.seconds, first[-1], ran.cpu)
 
 
 def _count(folder: Path) -> None:

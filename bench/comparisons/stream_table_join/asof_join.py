@@ -11,9 +11,10 @@ from pathlib import Path
 from bench.measuring import Measured, measure_frame, session, stream
 from bench.workload import Workload
 
-__all__ = ["measure"]
+__all__ = ["JOIN", "PAYMENTS", "measure"]
 
-_JOIN = """
+PAYMENTS = "id bigint, currency string, amount double, paid_at timestamp"
+JOIN = """
 select s.id, s.currency, s.amount, s.paid_at, t.rate
 from payments as s left asof join rates as t match_condition (s.paid_at >= t.valid_at) on s.currency = t.currency
 """
@@ -23,7 +24,6 @@ def measure(folder: Path, workload: Workload) -> Measured:
     """Rows a second over the measured batches of the stream."""
     spark = session("asof join", {"spark.sql.join.asofJoin.enabled": "true"})
     spark.read.parquet(str(folder / "rates")).createOrReplaceTempView("rates")
-    schema = "id bigint, currency string, amount double, paid_at timestamp"
-    payments = stream(spark, folder / "payments", schema, workload.files)
+    payments = stream(spark, folder / "payments", PAYMENTS, workload.files)
     payments.createOrReplaceTempView("payments")
-    return measure_frame(spark.sql(_JOIN), folder / "asof-checkpoint", workload)
+    return measure_frame(spark.sql(JOIN), folder / "asof-checkpoint", workload)
