@@ -118,19 +118,15 @@ class Broker:
 
     def create(self, topic: str, partitions: int = 2, **settings: str) -> None:
         """Creates a topic, and waits until a broker tells of it: the controller, which answers, knows it earlier."""
-        admin, deadline = self._admin(), time.monotonic() + _SECONDS  # must outlive its answer
+        admin = self._admin()  # must outlive its answer
         admin.create_topics([NewTopic(topic, partitions, len(self._nodes), config=settings)])[topic].result(_SECONDS)
-        while topic not in admin.list_topics(timeout=_SECONDS).topics:
-            assert time.monotonic() < deadline, "no broker tells of the topic"
-            time.sleep(0.05)
+        self._wait_for(topic, there=True)
 
     def recreate(self, topic: str, partitions: int = 2) -> None:
         """Deletes a topic with its records, and creates one of the same name."""
-        admin, deadline = self._admin(), time.monotonic() + _SECONDS
+        admin = self._admin()
         admin.delete_topics([topic], operation_timeout=_SECONDS)[topic].result(_SECONDS)
-        while topic in admin.list_topics(timeout=_SECONDS).topics:
-            assert time.monotonic() < deadline, "the topic is still there"
-            time.sleep(0.05)
+        self._wait_for(topic, there=False)
         self.create(topic, partitions)
 
     def grow(self, topic: str, partitions: int) -> None:
@@ -197,6 +193,13 @@ class Broker:
         admin = self._admin()
         (found,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
         return {(of.topic, of.partition): of.offset for of in found.result(_SECONDS).topic_partitions}
+
+    def _wait_for(self, topic: str, there: bool) -> None:
+        """Waits until the brokers tell of a topic, or no longer do."""
+        admin, deadline = self._admin(), time.monotonic() + _SECONDS
+        while (topic in admin.list_topics(timeout=_SECONDS).topics) != there:
+            assert time.monotonic() < deadline, f"the topic {topic} is still {'missing' if there else 'there'}"
+            time.sleep(0.05)
 
     def _wait_for_markers(self, topic: str) -> None:
         admin, deadline = self._admin(), time.monotonic() + _SECONDS_TO_SHOW

@@ -12,13 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import GroupChanges
-from vsc.runtime.expressions import null_rows
-from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.groups.travelled import travelling
 from vsc.runtime.operators.aggregate.windows.of_rows import RowWindows
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.columns.moments import turns
-from vsc.runtime.operators.new_keys import NewKeys
+from vsc.runtime.operators.new_keys import NewKeys, keys_of_changes
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s, Mask
@@ -40,8 +38,7 @@ class _GroupChanges(Step):
     def process(self, flow: Flow) -> Flow:
         """One record for a change within a group; two for a change between groups, the old group's first."""
         flow = self._site.newest(flow, self._versioned)
-        added = self._added(flow)
-        taken_back = self._taken(flow, added)
+        taken_back, added = keys_of_changes(self._site, flow, self._group, nulls=False)
         same = taken_back.same(added, self._keys)
         if self._window is not None:
             return self._in_windows(self._window, flow, taken_back, added, same)
@@ -68,21 +65,6 @@ class _GroupChanges(Step):
         place = np.where(joins, len(flow) + rows, rows)
         found = self._sent(flow, taken_back, added, rows, sides, place, windows.bounds(number[pairs]))
         return replace(found, time=np.where(joins, flow.time[rows], before[rows]))
-
-    def _added(self, flow: Flow) -> NewKeys:
-        site, found = self._site, self._group.where(flow.columns, flow.time, flow.present)
-        kept = site.kept(flow, found.failed) & flow.present
-        null = null_rows(found.columns, len(flow)) & kept
-        site.lose(Dropped.NULL_JOIN_KEY, flow, null)
-        return NewKeys(kept & ~null, found.columns)
-
-    def _taken(self, flow: Flow, added: NewKeys) -> NewKeys:
-        """The groups of the rows before: failures and nulls were handled when these were the new rows."""
-        if flow.old is None:
-            return added.nowhere()
-        old = flow.old
-        found = self._group.where((*flow.keys, *old.values), old.time, old.present)
-        return NewKeys(old.present & ~null_rows(found.columns, len(flow)), found.columns)
 
     def _sent(
         self, flow: Flow, before: NewKeys, after: NewKeys, rows: Int64s, sides: tuple[Int64s, Int64s], place: Int64s,

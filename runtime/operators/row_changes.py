@@ -9,14 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import ROW_CHANGE, RowChanges
-from vsc.runtime.expressions import null_rows
-from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.columns.moments import turns
-from vsc.runtime.operators.new_keys import NewKeys
+from vsc.runtime.operators.new_keys import keys_of_changes
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.records import Mask
 from vsc.runtime.state.keys import KeyCodec
 
 __all__ = ["OPERATOR"]
@@ -34,8 +31,7 @@ class _RowChanges(Step):
     def process(self, flow: Flow) -> Flow:
         """One record for a row that stays where it is; two for one that goes elsewhere, the old place first."""
         flow = self._site.newest(flow, self._versioned)
-        added = self._added(flow)
-        before = self._before(flow, added)
+        before, added = keys_of_changes(self._site, flow, self._on, nulls=self._left)
         time = flow.time if flow.old is None else flow.old.time
         same = before.same(added, self._keys) & (time == flow.time)
         leaving, coming = np.flatnonzero(before.there & ~same), np.flatnonzero(added.there)
@@ -50,27 +46,6 @@ class _RowChanges(Step):
         at = self._site.give(flow.at.take(rows), turns(rows) - 1)
         there = np.ones(len(rows), dtype=np.bool_)
         return Flow(at, flow.key[rows], flow.space, np.where(new, flow.time[rows], time[rows]), there, keys, values)
-
-    def _added(self, flow: Flow) -> NewKeys:
-        site, found = self._site, self._on.where(flow.columns, flow.time, flow.present)
-        kept = site.kept(flow, found.failed) & flow.present
-        null = self._null(found.columns, len(flow)) & kept
-        site.lose(Dropped.NULL_JOIN_KEY, flow, null)
-        return NewKeys(kept & ~null, found.columns)
-
-    def _before(self, flow: Flow, added: NewKeys) -> NewKeys:
-        """The keys of the rows before: failures and nulls were handled when these were the new rows."""
-        if flow.old is None:
-            return added.nowhere()
-        old = flow.old
-        found = self._on.where((*flow.keys, *old.values), old.time, old.present)
-        kept = old.present.copy()
-        kept[list(found.failed)] = False
-        return NewKeys(kept & ~self._null(found.columns, len(flow)), found.columns)
-
-    def _null(self, keys: tuple[pa.Array, ...], count: int) -> Mask:
-        """Which keys find nothing, if that is a reason to leave their rows out."""
-        return np.zeros(count, dtype=np.bool_) if self._left else null_rows(keys, count)
 
 
 OPERATOR = Operator(_RowChanges)
