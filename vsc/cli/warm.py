@@ -27,7 +27,8 @@ def warmed() -> Check:
 
 
 def _made() -> tuple[str, Check]:
-    from vsc.runtime.spark.session.class_archive import Unarchived, archive_here, jvm_has_ended, writing
+    from vsc.runtime.spark.session.class_archive import Unarchived, archive_here, writing
+    from vsc.runtime.spark.session.session import jvm_has_ended
 
     try:
         archive = archive_here()

@@ -15,12 +15,10 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 __all__ = [
     "Archive",
@@ -28,7 +26,6 @@ __all__ = [
     "archive_here",
     "archive_options",
     "java_program",
-    "jvm_has_ended",
     "reading",
     "writing",
 ]
@@ -173,19 +170,6 @@ def _jars() -> list[os.DirEntry[str]]:
     if not os.path.isdir(folder):
         raise Unarchived(f"there are no jars of Spark in {folder}")
     return [one for one in os.scandir(folder) if one.name.endswith(".jar")]
-
-
-def jvm_has_ended(seconds: float) -> bool:
-    """Tells Spark's JVM that nobody speaks to it any more; whether it ends within `seconds`, in which it writes."""
-    from pyspark import SparkContext
-
-    process: Any = SparkContext._gateway.proc  # type: ignore[union-attr]
-    process.stdin.close()
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
 
 
 def _folder() -> Path:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import subprocess
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pyspark
 from pyspark.errors import PySparkRuntimeError
@@ -28,6 +30,7 @@ __all__ = [
     "configured",
     "frozen_session",
     "is_here",
+    "jvm_has_ended",
     "local_jvm",
     "local_settings",
     "query_configuration",
@@ -213,6 +216,17 @@ def local_jvm(conf: Mapping[str, str] | None = None) -> Iterator[None]:
             del os.environ[_JVM_OPTIONS]
         else:
             os.environ[_JVM_OPTIONS] = given
+
+
+def jvm_has_ended(seconds: float) -> bool:
+    """Tells Spark's JVM that nobody speaks to it any more; whether it ends within `seconds`."""
+    process: Any = pyspark.SparkContext._gateway.proc  # type: ignore[union-attr]
+    process.stdin.close()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def tell_overridden(given: Mapping[str, str]) -> None:

@@ -7,12 +7,11 @@ seconds; the credentials never show. A schema comes with whatever it refers to. 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vsc.extras import required
 from vsc.plan.secrets import masked
@@ -24,12 +23,15 @@ __all__ = ["Registered", "Registry"]
 
 _TIMEOUT_S, _RETRIES, _PAUSE_MS, _LATEST_S = 10, 2, 300, 5
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
+_NO_VERSIONS = (_NO_SUBJECT, _NO_VERSION)
 _NO_GUID = (_NO_SCHEMA, 404, 0, -1)
 """What a registry says of a GUID, also one that knows none."""
 _IDS = range(1 << 31)
 _NEWEST = 100
 """So many versions of a subject are fetched at once."""
 _KINDS: dict[str, Kind] = {"AVRO": "avro", "JSON": "json", "PROTOBUF": "protobuf"}
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,53 +57,55 @@ class Registry:
         such: no record ends a run by what it says of its schema."""
         if id.isdecimal() and int(id) not in _IDS:
             return None
-        with self._asking(f"the schema {id}", *((_NO_SCHEMA,) if id.isdecimal() else _NO_GUID)) as asked:
-            found = self._client.get_schema(int(id)) if id.isdecimal() else self._client.get_schema_by_guid(id)
-            asked.found = self._readable(found)
-        answer: WriterSchema | None = asked.found
-        return answer
+        missing = (_NO_SCHEMA,) if id.isdecimal() else _NO_GUID
+        get, key = (self._client.get_schema, int(id)) if id.isdecimal() else (self._client.get_schema_by_guid, id)
+        return self._asked(lambda: self._readable(get(key)), f"the schema {id}", missing)
 
     def newest(self, subject: str) -> Registered | None:
         """The newest version of a subject; None if there is no such subject."""
-        with self._asking(f"the subject {subject!r}", _NO_SUBJECT, _NO_VERSION) as asked:
-            asked.found = self._registered(self._client.get_latest_version(subject))
-        answer: Registered | None = asked.found
-        return answer
+        return self._asked(
+            lambda: self._registered(self._client.get_latest_version(subject)), f"the subject {subject!r}", _NO_VERSIONS
+        )
 
     def versions(self, subject: str) -> list[Registered]:
         """The newest versions of a subject, oldest first; none if there is no such subject."""
-        with self._asking(f"the versions of {subject!r}", _NO_SUBJECT, _NO_VERSION) as asked:
+
+        def found() -> list[Registered]:
             numbers = sorted(self._client.get_versions(subject))[-_NEWEST:]
-            found = [self._client.get_version(subject, number) for number in numbers]
-            asked.found = [
-                Registered(one.subject, one.version, one.schema_id, self._readable(one.schema)) for one in found
-            ]
-        return asked.found or []
+            versions = [self._client.get_version(subject, number) for number in numbers]
+            return [Registered(v.subject, v.version, v.schema_id, self._readable(v.schema)) for v in versions]
+
+        return self._asked(found, f"the versions of {subject!r}", _NO_VERSIONS) or []
 
     def register(self, subject: str, kind: Kind, text: str) -> int:
         """The id of a schema, as the registry writes it, registered for a subject."""
         from confluent_kafka.schema_registry import Schema
 
-        with self._asking(f"to register a schema of {subject!r}") as asked:
-            asked.found = self._client.register_schema(subject, Schema(text, kind.upper()))
-        return int(asked.found)
+        schema = Schema(text, kind.upper())
+        id = self._asked(lambda: self._client.register_schema(subject, schema), f"to register a schema of {subject!r}")
+        assert id is not None
+        return int(id)
 
     def registered(self, subject: str, kind: Kind, text: str) -> int | None:
         """The id of a schema that a subject has; None if it does not have it."""
         from confluent_kafka.schema_registry import Schema
 
-        with self._asking(f"for a schema of {subject!r}", _NO_SUBJECT, _NO_SCHEMA) as asked:
-            asked.found = self._client.lookup_schema(subject, Schema(text, kind.upper())).schema_id
-        answer: int | None = asked.found
-        return answer
+        schema = Schema(text, kind.upper())
+        return self._asked(
+            lambda: int(self._client.lookup_schema(subject, schema).schema_id), f"for a schema of {subject!r}",
+            (_NO_SUBJECT, _NO_SCHEMA),
+        )  # fmt: skip
 
     def refuses(self, subject: str, kind: Kind, text: str) -> bool:
         """Whether a schema could not be registered, as it is not compatible with those of the subject."""
         from confluent_kafka.schema_registry import Schema
 
-        with self._asking(f"whether a schema fits {subject!r}", _NO_SUBJECT, _NO_VERSION) as asked:
-            asked.found = not self._client.test_compatibility(subject, Schema(text, kind.upper()))
-        return bool(asked.found)
+        schema = Schema(text, kind.upper())
+        fits = self._asked(
+            lambda: bool(self._client.test_compatibility(subject, schema)), f"whether a schema fits {subject!r}",
+            _NO_VERSIONS,
+        )  # fmt: skip
+        return fits is False
 
     def compiled(self, text: str, imports: Mapping[str, str]) -> WriterSchema:
         """A schema of Protobuf, from its text and those of the files that it imports."""
@@ -171,19 +175,17 @@ class Registry:
                 f"{self._place}: it refers to version {number} of {subject!r}, which the registry does not have"
             ) from None
 
-    @contextmanager
-    def _asking(self, what: str, *missing: int) -> Iterator[_Answer]:
-        """Errors of the client in the user's words; the answer stays None for the codes of what is `missing`."""
+    def _asked(self, answer: Callable[[], _T], what: str, missing: tuple[int, ...] = ()) -> _T | None:
+        """The client's `answer`, its errors in the user's words; None for the codes of what is `missing`."""
         from confluent_kafka.schema_registry.error import SchemaRegistryError
 
         try:
-            yield (answer := _Answer())
+            return answer()
         except VscRuntimeError:
             raise
         except SchemaRegistryError as error:
             if error.error_code in missing:
-                answer.found = None
-                return
+                return None
             raise self._refused(what, error) from None
         except Exception as error:  # whatever its HTTP client raises, and what is not JSON
             why = masked(" ".join(str(error).split()))[:200] or type(error).__name__
@@ -203,11 +205,6 @@ class Registry:
             f"{self._place}: the schema registry at {self.url}, asked for {what}, says: {why} "
             f"(HTTP {error.http_status_code})", "correct `registry`, or what it says"
         )  # fmt: skip
-
-
-@dataclass
-class _Answer:
-    found: Any = None
 
 
 @lru_cache(maxsize=16)
