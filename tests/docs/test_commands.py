@@ -30,10 +30,11 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 
 COMMANDS = list(commands())
 RUNNABLE = [
-    words
-    for _, words in COMMANDS
+    list(words)
+    for words in dict.fromkeys(tuple(words) for _, words in COMMANDS)
     if words[0] in ("check", "compile", "fmt", "test") and any(word.startswith("examples") for word in words)
     if "--watch" not in words
+    if not (words[0] == "test" and len(words) == 2 and words[1].startswith("examples/"))  # `vsc test examples` runs it
 ]
 
 

@@ -28,7 +28,6 @@ EPOCHS = 4
 ON_SPARK = ["results of results", "left join by a foreign key", "lists"]
 
 
-@pytest.mark.seam("complete histories", first=1)
 @pytest.mark.parametrize("seed", seeds("VSC_SPARK_HISTORIES", len(ON_SPARK)))
 def test_spark_sends_what_the_driver_sends(spark: Any, tmp_path: Path, seed: int) -> None:
     shape = ON_SPARK[seed % len(ON_SPARK)]

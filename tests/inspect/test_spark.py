@@ -60,7 +60,6 @@ def _number(row: dict[str, Any]) -> Any:
     return row["Nr"] if "Nr" in row else row["id"]
 
 
-@pytest.mark.seam("vsc inspect")
 def test_every_row_is_read_with_what_the_statement_declares(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,7 +36,6 @@ RECORDS = RecordSizes(epochs=(2, 3), rows=(0, 12))
 Rows = list[tuple[Any, ...]]
 
 
-@pytest.mark.seam("random topologies", first=1)
 @pytest.mark.parametrize("seed", seeds("VSC_SPARK_TOPOLOGIES", 3))
 def test_spark_gives_what_the_driver_gives(spark: Any, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)

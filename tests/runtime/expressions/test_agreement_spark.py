@@ -100,7 +100,6 @@ def groups() -> dict[tuple[int, ...], list[tuple[str, Expr, list[Any]]]]:
     return found
 
 
-@pytest.mark.seam("expressions beside Spark's")
 def test_the_same_values(table: Table) -> None:
     wrong = []
     for rows, all_members in groups().items():

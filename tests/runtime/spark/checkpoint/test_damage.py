@@ -118,7 +118,6 @@ def gone(path: Path) -> None:
 BACK = r"go back: vsc run with --back-to {} .*kept: 0 to"
 
 
-@pytest.mark.seam("a damaged checkpoint", first=3)
 @pytest.mark.parametrize(
     ("name", "damage", "message", "help"),
     [

@@ -110,7 +110,6 @@ def whole(spark: SparkSession, store: ObjectStore) -> tuple[list[Request], list[
     return asked, ends
 
 
-@pytest.mark.seam("an object store")
 def test_nothing_of_a_checkpoint_is_copied(whole: tuple[list[Request], list[int]]) -> None:
     """A rename is a copy there: only what sinks stage is renamed."""
     asked, _ = whole

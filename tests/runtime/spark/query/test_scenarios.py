@@ -45,8 +45,7 @@ def _scenarios() -> list[Any]:
     found = []
     for path in sorted(ROOT.glob("examples/*/*.scenario.yaml")):
         for number, scenario in enumerate(load(str(path), path.read_text()).scenarios[:MOST]):
-            marks = () if number else pytest.mark.seam("the examples")
-            found.append(pytest.param(scenario, id=f"{path.parent.name}-{number}", marks=marks))
+            found.append(pytest.param(scenario, id=f"{path.parent.name}-{number}"))
     return found
 
 

@@ -71,7 +71,6 @@ def run_texts(spark: Any, folder: Path, form: str, written: list[str], more: str
     return [row["_timestamp"] for row in found]
 
 
-@pytest.mark.seam("times", first=1)
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_text_without_an_offset_is_utc_whatever_the_session_says(session: Any, tmp_path: Path, form: str) -> None:
     assert run_texts(session, tmp_path, form, WRITTEN) == IN_UTC

@@ -85,7 +85,6 @@ class Screen(Display):
         self.exporter.close()
 
 
-@pytest.mark.seam("metrics and lineage")
 def test_a_run_tells_the_same_everywhere(spark: SparkSession, tmp_path: Path) -> None:
     write_json(tmp_path / "in/rates/0.json", [{"currency": "a", "rate": 1, "at": 0}], 0)
     orders: list[dict[str, Any]] = [

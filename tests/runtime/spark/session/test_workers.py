@@ -33,7 +33,6 @@ def _seen(_: int) -> tuple[bool, bool]:
     return "vsc.runtime.operators.stream_table_join" in sys.modules, gc.get_freeze_count() > 10_000
 
 
-@pytest.mark.seam("Python workers")
 def test_a_worker_is_forked_with_everything_loaded(spark: SparkSession) -> None:
     ship(spark)
     assert spark.sparkContext.parallelize([1], 1).map(_seen).collect() == [(True, True)]
