@@ -289,8 +289,8 @@ def _judged(kind: str, name: str, was: str, at: tuple[Node, int], meaning: Meani
 def _of_rows(nodes: Nodes, store: _Store) -> Meaning:
     """How the meaning of the rows in a store has changed."""
     operation, node = store.node.operation, store.node
-    if store.beside is not None and operation.kept == "input" and node.kind == "stream":
-        return nodes.of_kept_input(node)
+    if store.beside is not None and operation.kept in ("input", "inputs") and node.kind == "stream":
+        return nodes.of_kept_inputs(node)
     own = nodes.meanings[node.name]
     only_times = store.beside == EXPIRING or (store.beside is not None and operation.kept == "times")
     if only_times and own.state == "widened":

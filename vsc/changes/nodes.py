@@ -15,14 +15,15 @@ from vsc.changes.reasons import Reason, Reasons
 from vsc.changes.sources import paired_sources
 from vsc.changes.terms import Terms
 from vsc.changes.values import holds
-from vsc.plan import Item, Node, Plan, Source, Store, Suppress
-from vsc.plan import expressions as exprs
+from vsc.plan import Node, Plan, Source, Store, Suppress
 from vsc.plan.order import ordered
-from vsc.plan.read_columns import columns_read, unread_columns
+from vsc.plan.read_columns import columns_named, columns_read, unread_columns
 from vsc.plan.record import record
 from vsc.plan.words import duration
 
 __all__ = ["Meaning", "Nodes", "limits", "shortened"]
+
+_STATES = "same", "widened", "changed"
 
 
 @record
@@ -100,6 +101,10 @@ class Nodes:
     # --------------------------------------------------------------------------------------------------------- meanings
 
     def _judged(self, new: Node, old: Node) -> Meaning:
+        return self._apart_from_columns(new, old) or self._of_columns(new, old)
+
+    def _apart_from_columns(self, new: Node, old: Node) -> Meaning | None:
+        """The meaning if it has changed whatever the columns mean."""
         for name in new.inputs:
             if name in self._emptied:
                 return self._changed(self._emptied[name] or self._reasons.other_input(new, old))
@@ -113,7 +118,7 @@ class Nodes:
             return self._changed(self._reasons.of_key(new, old))
         if old.store is None and new.store is not None and not isinstance(new.operation, Source):
             return self._changed(_had_no_store(new))
-        return self._of_columns(new, old)
+        return None
 
     def _of_columns(self, new: Node, old: Node, read: frozenset[str] | None = None) -> Meaning:
         """The meaning by the columns, given that the rows are the same. Of columns that are not `read`, only their
@@ -151,16 +156,22 @@ class Nodes:
             if node is not before:
                 yield node
 
-    def of_kept_input(self, new: Node) -> Meaning:
-        """The meaning of the records of its first input that a stream's node keeps: of the columns that it reads."""
-        taken = self._new[new.inputs[0]]
+    def of_kept_inputs(self, new: Node) -> Meaning:
+        """The meaning of the records of its inputs that a stream's node keeps: of the columns that it reads."""
+        every = new.operation.kept == "inputs"
+        wrong = self._apart_from_columns(new, self.pairs[new.name]) if every else None
+        if wrong is not None:
+            return wrong
+        found = [self._of_kept_input(new, name) for name in dict.fromkeys(new.inputs if every else new.inputs[:1])]
+        return max(found, key=lambda one: _STATES.index(one.state))
+
+    def _of_kept_input(self, new: Node, name: str) -> Meaning:
+        taken = self._new[name]
         before = self.pairs.get(taken.name)
         if before is None or self._was[before.name].rows != self._now[taken.name].rows:
             return self.meanings.get(taken.name, self.meanings[new.name])
         hands_on = new.operation.hands_columns_on
-        items: tuple[Item, ...] = getattr(new.operation, "items", ())
-        parts = (part for item in items for part in exprs.parts(item.expr))
-        seen = frozenset(part.name for part in parts if isinstance(part, exprs.Column) and part.input == 0)
+        seen = columns_named(new, [self._new[one].schema for one in new.inputs], taken.schema)
         unread = sorted(self._unread[before.name] & (self._read[new.name] if hands_on else seen))
         if unread:
             return self._changed(Reason(f"nothing had read `{unread[0]}` of `{taken.owner}` before", new))

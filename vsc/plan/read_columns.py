@@ -5,13 +5,13 @@ A pure function over the plan. A table keeps all its columns, because views of i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from vsc.plan.expressions import Column, parts
 from vsc.plan.nodes import Node, Plan, Schema
 from vsc.plan.operations import Source
 
-__all__ = ["columns_read", "read_columns", "unread_columns"]
+__all__ = ["columns_named", "columns_read", "read_columns", "unread_columns"]
 
 
 def read_columns(plan: Plan, source: str) -> frozenset[str]:
@@ -20,7 +20,7 @@ def read_columns(plan: Plan, source: str) -> frozenset[str]:
     if plan.dead_letters:  # dead letters show whole records
         return frozenset(c.name for c in node.source.columns)
     declared = Schema((), node.source.columns)
-    return columns_read(plan)[source] | _named(node, (declared,), declared)
+    return columns_read(plan)[source] | columns_named(node, (declared,), declared)
 
 
 def columns_read(plan: Plan) -> Mapping[str, frozenset[str]]:
@@ -39,7 +39,7 @@ def columns_read(plan: Plan) -> Mapping[str, frozenset[str]]:
         read = {c.name for c in node.schema.key}
         for consumer in consumers.get(node.name, ()):
             all_of_it = consumer.operation.reads_all
-            read |= columns if all_of_it else _named(consumer, _seen(plan, consumer), node.schema)
+            read |= columns if all_of_it else columns_named(consumer, _seen(plan, consumer), node.schema)
             if consumer.operation.hands_columns_on:
                 read |= found[consumer.name]
         found[node.name] = columns & read
@@ -66,9 +66,9 @@ def _seen(plan: Plan, node: Node) -> tuple[Schema, ...]:
     return tuple(plan.node(name).schema for name in node.inputs)
 
 
-def _named(node: Node, inputs: tuple[Schema, ...], of: Schema) -> frozenset[str]:
+def columns_named(node: Node, inputs: Sequence[Schema], of: Schema) -> frozenset[str]:
     """The columns that the node's own expressions read of inputs with the schema `of`, first or second."""
-    found = node.operation.expressions(inputs, node.schema)
+    found = node.operation.expressions(tuple(inputs), node.schema)
     columns = ((one, seen) for _, expr, seen in found for one in parts(expr) if isinstance(one, Column))
     return frozenset(
         column.name for column, seen in columns if any(_is(one, of) for one in seen[column.input : column.input + 1])

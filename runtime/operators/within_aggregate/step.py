@@ -27,10 +27,10 @@ from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.stream_stream_join.sides import Layout, Side, bucket_width
 from vsc.runtime.operators.within_aggregate.calls import Calls
-from vsc.runtime.operators.within_aggregate.kept import keep, read
+from vsc.runtime.operators.within_aggregate.kept import Buckets, keep, read
 from vsc.runtime.operators.within_aggregate.outgoing import Lefts, Out, outgoing
 from vsc.runtime.operators.within_aggregate.ranges import Sorted
-from vsc.runtime.operators.within_aggregate.rights import Rights
+from vsc.runtime.operators.within_aggregate.rights import Rights, Spoilt
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.joined import Joined
 
@@ -58,11 +58,14 @@ class Aggregating(Step):
         lefts = Lefts.of(left, arrivals[0], timing, state, operation)
         out = outgoing(lefts, operation, timing)
         buckets = read(state, operation, self._site.space, out, right)
-        rights = Rights.of(buckets, right, arrivals[1], args, self._calls.arguments, layout)
+        rights, spoilt = Rights.of(buckets, right, arrivals[1], args, self._calls.arguments, layout)
+        if spoilt is not None:
+            self._lose(spoilt, Moments.concat([events.at, out.at]))
+        mended: Buckets = {} if spoilt is None else spoilt.buckets
         flow = self._results(out, lefts.side, rights)
         self._note_late(lefts.side, timing)
         self._note_late_rights(right, arrivals[1], timing)
-        keep(state, operation, layout, lefts, right, arrivals[1], timing, buckets)
+        keep(state, operation, layout, lefts, right, arrivals[1], timing, buckets, mended)
         return flow
 
     def _entered(self, side: int, flow: Flow | None) -> Flow:
@@ -75,6 +78,17 @@ class Aggregating(Step):
             return right, found.columns
         kept = self._site.kept(right, found.failed, self._site.inputs[1])
         return right.select(kept), taken(found.columns, np.flatnonzero(kept))
+
+    def _lose(self, spoilt: Spoilt, at: Moments) -> None:
+        """Counts records of the state on which a call fails that is new since they came, once: they are removed."""
+        space, layout, count = self._site.space, self._layout, len(spoilt.key)
+        keys = space.codec.decode_columns([space.keys[number] for number in spoilt.key.tolist()])
+        values = layout.some(1, spoilt.rows, range(len(self._site.inputs[1].value)))
+        there = np.ones(count, dtype=np.bool_)
+        flow = Flow(
+            at.take(np.zeros(count, dtype=np.int64)), spoilt.key, space, spoilt.time, there, tuple(keys), values
+        )
+        self._site.kept(flow, spoilt.failed, self._site.inputs[1], waited=True)
 
     def _events(self, left: Flow, right: Flow) -> tuple[Flow, tuple[Int64s, Int64s]]:
         """The records of both sides in the order of their arrival, without columns; by side, the places in it."""
