@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 from tests.random_topologies.expressions import TYPES, Scope, expression
 from tests.random_topologies.shapes import BOUNDS, KEYS, STRUCT, VALUE_NAMES, Column, Generated, Shape, SourceShape
 
-__all__ = ["Growing", "Sizes", "both", "copied", "scope_of"]
+__all__ = ["ALWAYS", "Growing", "Sizes", "both", "copied", "scope_of", "valid"]
+
+RETENTIONS = (0, 5, 20, 60, 1000)
+ALWAYS = 10**9
+"""How far back the rows of a table are right that is not computed, for a reader that keeps them."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,8 @@ class Sizes:
     `bounded`: a `suppress` may have bounds that make it emit early. `timed`: how often more what goes by the clock,
     and behind what time has held back. `ordered`: how often a stream's records are put in order. `paired`: how
     often joins of two streams, `pairs`: how many of them at most.
-    `corrected`: how often joins whose results are corrected, only by the clock of the input.
+    `corrected`: how often joins whose results are corrected, `complete`: how often tables whose history is complete;
+    both only by the clock of the input.
     """
 
     tables: tuple[int, int] = (1, 2)
@@ -36,6 +41,7 @@ class Sizes:
     paired: int = 0
     pairs: int = 8
     corrected: int = 0
+    complete: int = 0
 
 
 @dataclass
@@ -131,14 +137,31 @@ class Growing:
     def _clause(self, versioned: bool = True, expires: bool = False) -> tuple[str, int | None]:
         """A `materialize` clause, perhaps an empty one, and the retention if it is versioned; or rows may expire."""
         rng = self.rng
-        if not versioned or rng.random() < 0.5:
+        if not versioned or rng.random() < (0.15 if self.sizes.complete else 0.5):
             if expires and rng.random() < 0.5:
                 return f"materialize unversioned (expire = {rng.choice((1, 4, 15, 50, 300))} ms)", None
             return rng.choice(("", "materialize unversioned")), None
-        retention = rng.choice((0, 5, 20, 60, 1000))
+        retention = rng.choice(RETENTIONS)
         grace = rng.choice(("", "", f", grace = {rng.choice((0, 10, 100))} ms"))
         segment = rng.choice(("", f", segment = {rng.choice((3, 7, 50))} ms"))
         return f"materialize versioned (retention = {retention} ms{segment}{grace})", retention
+
+    def _complete(self, *inputs: Shape) -> tuple[str, int] | None:
+        """The clause of a complete history and its retention, mostly, if the inputs are right in their own."""
+        far = [one.right for one in inputs if one.right is not None]
+        if not self.sizes.complete or len(far) < len(inputs) or self.rng.random() < 0.2:
+            return None
+        retention = self.rng.choice([one for one in RETENTIONS if one <= min(far)])
+        segment = self.rng.choice(("", f", segment = {self.rng.choice((3, 7, 50))} ms"))
+        return f"materialize versioned (retention = {retention} ms{segment}, history = 'complete')", retention
+
+    def _table(self, having: Callable[[Shape], bool] = lambda n: True) -> Shape | None:
+        """A table, mostly one that is right in its own history where some are to be complete."""
+        if self.sizes.complete and self.rng.random() < 0.8:
+            found = self._pick("table", having=lambda n: n.right is not None and having(n))
+            if found is not None:
+                return found
+        return self._pick("table", having=having)
 
     def _own_clause(self, node: Shape) -> tuple[str, int | None]:
         """The clause of a filter or a map: without one it has the status of its input."""
@@ -150,6 +173,7 @@ class Growing:
     def _add(
         self, node: Shape, kind: str, operation: str, key: tuple[Column, ...], value: tuple[Column, ...],
         window: tuple[object, ...] | None = None, history: int | None = None, final: bool = False,
+        right: tuple[int | None, int | None] = (None, None),
     ) -> None:  # fmt: skip
         """A derived node of the first input `node`."""
         self.read.add(node.name)
@@ -169,7 +193,7 @@ class Growing:
         if kind == "table" and (hides or operation.startswith("suppress")):
             self.hiding.add(name)
         self.statements.append(f"{kind} {name} = {operation.strip()};")
-        self.nodes.append(Shape(name, kind, key, value, window, history, final))
+        self.nodes.append(Shape(name, kind, key, value, window, history, final, *right))
 
     def result(self) -> Generated:
         """What nothing reads is written, of the rest some; one node perhaps twice."""
@@ -178,6 +202,13 @@ class Growing:
         if self.rng.random() < 0.2:
             chosen.append(self.rng.choice(chosen))
         return Generated(tuple(self.sources), tuple(self.statements), tuple(chosen))
+
+
+def valid(node: Shape, clause: str, history: int | None) -> tuple[int | None, int | None]:
+    """`Shape.right` and `Shape.rows` of a table that is computed row by row from `node`, with this clause."""
+    if not clause:
+        return node.right, node.rows
+    return (None, None) if history is None or node.rows is None else (min(history, node.rows), node.rows)
 
 
 def scope_of(node: Shape, alias: str | None = None, event_time: bool = True) -> Scope:

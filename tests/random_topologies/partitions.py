@@ -47,6 +47,8 @@ SIZES = (
     Sizes(bounded=False, timed=3, ordered=8, paired=1, derived=(3, 9), columns=(1, 2), streams=(1, 3)),
     Sizes(bounded=False, timed=3, paired=12, derived=(3, 8), columns=(1, 2), tables=(1, 1), streams=(1, 3)),
     Sizes(bounded=False, timed=2, corrected=14, derived=(1, 7), columns=(1, 2), tables=(1, 3)),
+    Sizes(bounded=False, timed=1, corrected=2, complete=5, derived=(1, 7), columns=(1, 2), tables=(1, 3)),
+    Sizes(bounded=False, complete=5, keys=ALL_KEYS, failing=0.2, derived=(1, 6), columns=(1, 3), tables=(2, 3)),
 )
 RECORDS = RecordSizes(epochs=(1, 5), parts=(0, 3), rows=(0, 12))
 AHEAD = 1
@@ -92,7 +94,7 @@ class Case:
         """The case of a seed."""
         rng = random.Random(seed)
         by_input = clock == "input"
-        sizes_of = [sizes for sizes in SIZES if by_input or not (sizes.ordered or sizes.corrected)]
+        sizes_of = [sizes for sizes in SIZES if by_input or not (sizes.ordered or sizes.corrected or sizes.complete)]
         topology = generate(rng, rng.choice(sizes_of))
         sizes = replace(RECORDS, keys=rng.choice((3, 7)), hot=rng.choice((0, 0.2)), steps=rng.choice(STEPS))
         epochs = _apart(rng, topology, history(rng, topology, sizes))

@@ -30,7 +30,8 @@ Column = tuple[str, str]
 @dataclass(frozen=True)
 class Shape:
     """A node, as far as an operation that reads it must know it. `window` is None, or what has to be equal for a join;
-    `history` is the retention of the versioned store that a look-up reads, None if the table is not versioned."""
+    `history` is the retention of the versioned store that a look-up reads, None if the table is not versioned. `right`:
+    how far back its own history is right, None: it is not; `rows`: the same for a reader that keeps its rows."""
 
     name: str
     kind: str
@@ -39,6 +40,8 @@ class Shape:
     window: tuple[object, ...] | None = None
     history: int | None = None
     final: bool = False
+    right: int | None = None
+    rows: int | None = None
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -31,7 +31,11 @@ from vsc.testing import Record, TopologyTestDriver
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
-SIZES = Sizes(derived=(2, 6), bounded=False)  # a bound in records is a partition's own
+SIZES = (
+    Sizes(derived=(2, 6), bounded=False),  # a bound in records is a partition's own
+    Sizes(derived=(2, 6), bounded=False),
+    Sizes(derived=(2, 6), bounded=False, complete=5),
+)
 RECORDS = RecordSizes(epochs=(2, 3), rows=(0, 12))
 Rows = list[tuple[Any, ...]]
 
@@ -39,7 +43,7 @@ Rows = list[tuple[Any, ...]]
 @pytest.mark.parametrize("seed", seeds("VSC_SPARK_TOPOLOGIES", 3))
 def test_spark_gives_what_the_driver_gives(spark: Any, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
-    topology = generate(rng, SIZES)
+    topology = generate(rng, SIZES[seed % len(SIZES)])
     formats = {source.name: rng.choice(("json", "parquet")) for source in topology.sources}
     text = text_of(topology, formats)
     plan = compile_topology(text, path=f"{seed}.vdsl")

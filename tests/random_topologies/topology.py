@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from tests.random_topologies.expressions import ORDERED, TYPES, Scope, expression
-from tests.random_topologies.growing import Growing, Sizes, both, copied, scope_of
+from tests.random_topologies.growing import ALWAYS, Growing, Sizes, both, copied, scope_of, valid
 from tests.random_topologies.shapes import BOUNDS, VALUE_NAMES, Column, Generated, Shape, SourceShape
 
 __all__ = ["Sizes", "generate"]
@@ -53,6 +53,7 @@ class _Operations(Growing):
             *self.sizes.paired * (self.join_streams, self.join_before),
             *self.sizes.ordered * (self.reorder,),
             *self.sizes.corrected * (self.join_corrected,),
+            *self.sizes.complete * (self.join_by_key, self.join_by_foreign_key, self.aggregate_table),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------------- sources
@@ -79,7 +80,8 @@ class _Operations(Growing):
             SourceShape(name, kind, tuple(columns), () if keyless else tuple(n for n, _ in key),
                         " ".join(filter(None, clauses)), tombstones)
         )  # fmt: skip
-        self.nodes.append(Shape(name, kind, () if keyless else key, rest, history=history))
+        rows = None if history is None else ALWAYS
+        self.nodes.append(Shape(name, kind, () if keyless else key, rest, history=history, right=history, rows=rows))
 
     def _extra_columns(self) -> list[Column]:
         chosen = self.rng.sample(TYPES[2:], self.rng.choice((0, 0, 1, 2)))
@@ -93,7 +95,8 @@ class _Operations(Growing):
         predicate = self._expression(scope_of(node), "boolean")
         clause, history = self._own_clause(node)
         self._add(node, node.kind, f"filter {node.name} where {predicate}{clause}", node.key, node.value,
-                  window=node.window, history=history, final=node.final)  # fmt: skip
+                  window=node.window, history=history, final=node.final,
+                  right=valid(node, clause, history))  # fmt: skip
         if node.name in self.corrected and not clause:
             self.corrected.add(self.nodes[-1].name)
 
@@ -111,7 +114,8 @@ class _Operations(Growing):
             times = ("event_time() - 3 ms", "date_trunc('second', event_time())", f"abs({number})", number)
             clause = f" timestamp {self.rng.choice(times)}"
         self._add(node, node.kind, f"map {node.name} select {items}{clause}", key, value, window=node.window,
-                  history=history, final=node.final)  # fmt: skip
+                  history=history, final=node.final,
+                  right=valid(node, clause, history))  # fmt: skip
         if node.name in self.corrected and not clause:
             self.corrected.add(self.nodes[-1].name)
 
@@ -185,7 +189,9 @@ class _Operations(Growing):
             return
         when = f" delete when {self._expression(scope_of(node), 'boolean', 1)}" if self.rng.random() < 0.4 else ""
         clause, history = self._clause(expires=True)
-        self._add(node, "table", f"to_table {node.name}{when} {clause}", node.key, node.value, history=history)
+        right = (history, None if history is None else ALWAYS)
+        self._add(node, "table", f"to_table {node.name}{when} {clause}", node.key, node.value, history=history,
+                  right=right)  # fmt: skip
 
     def materialize(self) -> None:
         """A table in a store of its own."""
@@ -193,7 +199,8 @@ class _Operations(Growing):
             return
         clause, history = self._clause(versioned=node.window is None, expires=True)
         self._add(node, "table", f"materialize {node.name} {clause.removeprefix('materialize ')}", node.key, node.value,
-                  window=node.window, history=history, final=node.final)  # fmt: skip
+                  window=node.window, history=history, final=node.final,
+                  right=valid(node, clause or "materialize", history))  # fmt: skip
 
     def suppress(self) -> None:
         """An unversioned table, held back."""
@@ -381,28 +388,32 @@ class _Operations(Growing):
 
     def join_by_key(self) -> None:
         """Two tables of one key."""
-        left = self._pick("table")
+        left = self._table()
         if left is None:
             return
-        right = self._any("table", having=lambda n: n.key_types == left.key_types and n.window == left.window)
+        right = self._table(lambda n: n.key_types == left.key_types and n.window == left.window) or left
         mode = self.rng.choice(("", "left ", "outer "))
         items, key, value = self._items(both(left, right), left.key)
-        clause, history = self._clause(versioned=left.window is None)
+        complete = self._complete(left, right)
+        clause, history = complete or self._clause(versioned=left.window is None)
         self.read.add(right.name)
         self._add(left, "table", f"{mode}join {left.name} as l with {right.name} as r select {items} {clause}", key,
-                  value, window=left.window, history=history)  # fmt: skip
+                  value, window=left.window, history=history,
+                  right=(None, None) if complete is None else (history, history))  # fmt: skip
 
     def join_by_foreign_key(self) -> None:
         """Two tables, by what the left one refers to."""
-        left, right = self._pick("table"), self._pick("table", having=lambda n: n.window is None)
+        left, right = self._table(), self._table(lambda n: n.window is None)
         if left is None or right is None:
             return
         on = ", ".join(self._key_values(scope_of(left, "l", event_time=False), right.key))
         items, key, value = self._items(both(left, right, event_time=False), left.key)
-        clause, history = self._clause(versioned=left.window is None)
+        complete = self._complete(left, right)
+        clause, history = complete or self._clause(versioned=left.window is None)
         text = f"{self._left()}join {left.name} as l with {right.name} as r on {on} select {items} {clause}"
         self.read.add(right.name)
-        self._add(left, "table", text, key, value, window=left.window, history=history)
+        self._add(left, "table", text, key, value, window=left.window, history=history,
+                  right=(None, None) if complete is None else (history, history))  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------- aggregates
 
@@ -419,7 +430,7 @@ class _Operations(Growing):
 
     def aggregate_table(self) -> None:
         """A table in groups."""
-        if (node := self._pick("table")) is not None:
+        if (node := self._table()) is not None:
             self._aggregate(node, None, "", False)
 
     def _aggregate(self, node: Shape, window: tuple[object, ...] | None, text: str, final: bool) -> None:
@@ -433,11 +444,13 @@ class _Operations(Growing):
         else:
             group = [f"{e} as {n}" for e, (n, _) in zip(self._key_values(scope, key), key, strict=True)]
         items, value = self._calls(scope, key)
-        clause, history = self._clause(versioned=window is None)
+        complete = self._complete(node) if node.kind == "table" and window is None else None
+        clause, history = complete or self._clause(versioned=window is None)
         clause = "" if node.kind == "table" and final else clause
         bounds = BOUNDS if window is not None else ()
         statement = f"aggregate {node.name} group by {', '.join(group)}{text} select {items} {clause}"
-        self._add(node, "table", statement, (*key, *bounds), value, window=window, history=history, final=final)
+        self._add(node, "table", statement, (*key, *bounds), value, window=window, history=history, final=final,
+                  right=(None, None) if complete is None else (history, history))  # fmt: skip
 
     def _window(
         self, kinds: Sequence[str] = ("tumbling", "hopping", "sliding", "session")

@@ -67,6 +67,10 @@ class Parts:
         """Whether a consumer of table `name` in this stage asks for the row that was the newest before a change."""
         return name in self.stage.old
 
+    def intervals(self, name: str) -> bool:
+        """Whether a consumer of table `name` in this stage asks until when its changes are valid."""
+        return name in self.stage.intervals
+
     def behind(self, name: str) -> TableStore | None:
         """The store that a look-up into table `name` reads, if it is one store: its own or its stored ancestor's."""
         node = self.nodes[name]

@@ -38,5 +38,8 @@ class Put(Protocol):
     def newest(self, key: Row) -> Before | None:
         """The key's newest row; None without one."""
 
+    def before(self, key: Row, time: int) -> Before | None:
+        """The row before a change of that time."""
+
     def process(self, key: Row, new: Row | None, old: Before | None, time: int) -> None:
         """Writes a row and sends it on."""

@@ -27,7 +27,7 @@ class ExpiringPut(TablePut):
         self._order = rows_in_order([c.type for c in node.schema.key])
         self._times: dict[Row, int] = {}
         self._stream_time = -1
-        self.newest = put.newest
+        self.newest, self._as_of = put.newest, None
 
     def __len__(self) -> int:
         return 0  # the table has its rows: nothing is held back

@@ -41,7 +41,7 @@ class TableFilter:
     of its own (`put`) the row before is that store's newest one, else it is the old row that came with the change.
     """
 
-    __slots__ = ("_context", "_dedupe", "_forward", "_holds", "_name", "_old", "_put")
+    __slots__ = ("_context", "_dedupe", "_forward", "_holds", "_intervals", "_name", "_old", "_put")
 
     def __init__(
         self,
@@ -49,6 +49,7 @@ class TableFilter:
         holds: Callable[..., bool],
         dedupe: bool,
         old_wanted: bool,
+        intervals: bool,
         put: TablePut | None,
         context: Context,
         forward: ChangeConsumer,
@@ -56,7 +57,7 @@ class TableFilter:
         self._name = name
         self._holds = holds
         self._dedupe = dedupe
-        self._old = old_wanted or dedupe
+        self._old, self._intervals = old_wanted or dedupe or intervals, intervals
         self._put = put
         self._context = context
         self._forward = forward
@@ -70,12 +71,12 @@ class TableFilter:
         except NodeFailure as failure:
             self._context.failed(failure)
             self._context.computed(self._name, key, True)
-            before = self._before(key, old) if self._old and self._put is None else None
-            if before is not None:
+            before = self._before(key, old, time) if self._old and self._put is None else None
+            if before is not None or (self._intervals and self._put is None):
                 self._forward(key, None, before, latest, time)
             return
         put = self._put
-        before = self._before(key, old) if self._old else None
+        before = self._before(key, old, time) if self._old else None
         if self._dedupe and new is None and before is None:
             return
         if put is None:
@@ -83,9 +84,9 @@ class TableFilter:
         else:
             put.process(key, new, before, time)
 
-    def _before(self, key: Row, old: Before | None) -> Before | None:
+    def _before(self, key: Row, old: Before | None, time: int) -> Before | None:
         if self._put is not None:
-            return self._put.newest(key)
+            return self._put.before(key, time)
         try:
             return old if old is not None and self._holds(key + old, None, old.time, None) else None
         except NodeFailure:

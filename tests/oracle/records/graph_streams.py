@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.oracle.records import (
     answer,
+    complete,
     correct,
     distinct,
     explode,
@@ -30,8 +31,10 @@ from tests.oracle.records.building import Built, Parts
 from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.expressions import Row, condition
 from tests.oracle.records.foreign_keys import travelling
+from tests.oracle.records.getters import Getter
 from tests.oracle.records.graph_getters import asked
 from tests.oracle.records.places import kept_columns, places_of, value_order
+from tests.oracle.records.tables import TableStore
 from vsc.plan.nodes import (
     Answer,
     Correct,
@@ -118,11 +121,14 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             return _explode_changes(parts, node, step, forward)
         case ToStream():
             return to_stream.ToStream(forward).process
-        case GroupChanges(group, versioned=versioned, window=window):
+        case GroupChanges(group, versioned=versioned, window=window) as step:
             table = parts.schema(node)
             mapped = expressions.items(node.owner, group, [table])
             columns = group_changes.travelling(table, node.schema)
-            grouped = group_changes.GroupChanges(node, mapped, columns, versioned, window, parts.context, forward)
+            grouped = group_changes.GroupChanges(
+                node, mapped, columns, versioned, window, parts.context, forward,
+                parts.behind(node.inputs[0]) if step.complete else None,
+            )  # fmt: skip
             return grouped.process
         case RowChanges(items=items) as step:
             table = parts.schema(node)
@@ -212,12 +218,20 @@ def _subscribe(parts: Parts, node: Node, operation: Subscribe, forward: RecordCo
     return subscribe.Subscribe(
         node.owner, expressions.items(node.owner, operation.foreign_key, [table]),
         tuple(c.type for c in node.schema.key), operation.left, operation.versioned,
-        travelling(parts.plan, node), parts.context, forward,
+        travelling(parts.plan, node), parts.context, forward, *_history(parts, node, operation.complete),
     ).process  # fmt: skip
+
+
+def _history(parts: Parts, node: Node, complete: bool) -> tuple[TableStore | None, Getter | None]:
+    """The store behind the first input of a node, and the look-up into it, if a complete history is computed there."""
+    name = node.inputs[0]
+    return (parts.behind(name), asked(parts, node, name)) if complete else (None, None)
 
 
 def _answer(parts: Parts, node: Node, operation: Answer, forward: RecordConsumer) -> Built:
     right = parts.nodes[node.inputs[1]]
+    if operation.complete:
+        return _complete_answer(parts, node, operation, right, forward)
     step = answer.Answer(
         node.owner, operation.left, operation.versioned, operation.left_schema, right.schema,
         expressions.items(node.owner, operation.items, [operation.left_schema, right.schema]),
@@ -225,6 +239,15 @@ def _answer(parts: Parts, node: Node, operation: Answer, forward: RecordConsumer
     )  # fmt: skip
     parts.beside[node.name] = step.content
     parts.finishers.append(step.finish)
+    return step.subscription, step.change
+
+
+def _complete_answer(parts: Parts, node: Node, operation: Answer, right: Node, forward: RecordConsumer) -> Built:
+    store, kept = parts.behind(right.name), parts.plan.node(node.owner).store
+    assert store is not None and kept is not None and kept.retention is not None
+    values = expressions.items(node.owner, operation.items, [operation.left_schema, right.schema])
+    get = asked(parts, node, right.name)
+    step = complete.CompleteAnswer(node, operation, kept.retention, store, values, get, parts.context, forward)
     return step.subscription, step.change
 
 

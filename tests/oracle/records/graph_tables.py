@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 from tests.oracle.records import filter, map, materialize, source_table, table_table_join, to_table
 from tests.oracle.records.aggregate.build import aggregate_operator
+from tests.oracle.records.aggregate.groups import Calls
 from tests.oracle.records.aggregate.results import Results
+from tests.oracle.records.aggregate.unwindowed import TravelledRows
 from tests.oracle.records.aggregate.windows import WindowedAggregate
 from tests.oracle.records.building import Built, Consumer, Parts
+from tests.oracle.records.complete import CompleteAnswers, CompleteGroups, CompleteSide, Sending
 from tests.oracle.records.consumer import Before, ChangeConsumer
 from tests.oracle.records.context import Context
 from tests.oracle.records.expiring import ExpiringPut
@@ -23,12 +26,15 @@ __all__ = ["table_operator"]
 
 def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
     """The operator of a table node; ValueError for one that makes no table."""
-    context, old = parts.context, parts.old_wanted(node.name)
+    context, old = parts.context, parts.old_wanted(node.name) or parts.intervals(node.name)
     store = parts.tables.get(node.name)
-    put = None if store is None else TablePut(node.name, store, context, forward)
+    intervals = parts.intervals(node.name)
+    put = None if store is None else TablePut(node.name, store, context, forward, intervals)
     if put is not None and node.store is not None and node.store.expire is not None:
         put = expiring = ExpiringPut(node, node.store.expire, put, old, context)
         parts.waiting[node.name], parts.beside[node.name] = expiring, expiring.content
+    if node.complete and store is not None and put is not None:
+        return _complete(parts, node, Sending(store, put))
     match node.operation:
         case Source():
             _check_stored(node, old, put)
@@ -41,10 +47,10 @@ def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
         case Filter(predicate):
             holds = condition(node.name, predicate, [parts.schema(node)])
             dedupe = node.operation.dedupe
-            return filter.TableFilter(node.name, holds, dedupe, old, put, context, forward).process
+            return filter.TableFilter(node.name, holds, dedupe, old, intervals, put, context, forward).process
         case Map(computed):
             values = items(node.name, computed, [parts.schema(node)])
-            return map.TableMap(node.name, values, old, put, context, forward).process
+            return map.TableMap(node.name, values, old, intervals, put, context, forward).process
         case Materialize():
             if put is None:
                 raise ValueError(f"node '{node.name}': materialize without a store")
@@ -57,6 +63,29 @@ def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
             return _suppress(parts, node, operation, put, forward)
         case other:
             raise ValueError(f"node '{node.name}': {other.op} does not make a table")
+
+
+def _complete(parts: Parts, node: Node, sending: Sending) -> Built:
+    """The operator of a table with a complete history."""
+    match node.operation:
+        case TableTableJoin() as join:
+            pairs = pair(parts, node, join)
+            stores = [parts.behind(name) for name in node.inputs]
+            sides = [
+                CompleteSide(
+                    node.name, not port, own, other, asked(parts, node, node.inputs[1 - port]), pairs, parts.context,
+                    sending,
+                ).process
+                for port, (own, other) in enumerate((stores, stores[::-1])) if own is not None and other is not None
+            ]  # fmt: skip
+            return tuple(sides)
+        case Aggregate() as aggregate:
+            calls, travelled = Calls(node, aggregate), TravelledRows(parts.plan, node, aggregate)
+            return CompleteGroups(calls, travelled, parts.context, sending).process
+        case ToTable():
+            return CompleteAnswers(sending).process
+        case other:
+            raise ValueError(f"node '{node.name}': the history of {other.op} cannot be complete")
 
 
 def _check_stored(node: Node, old_wanted: bool, put: TablePut | None) -> None:
@@ -107,7 +136,7 @@ def _kept(put: TablePut, old_wanted: bool, together: bool) -> ChangeConsumer:
     nothing is not sent on."""
 
     def keep(key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
-        before = put.newest(key)
+        before = put.before(key, time)
         put.process(key, new, before if old_wanted else None, time, together and new is None and before is None)
 
     return keep

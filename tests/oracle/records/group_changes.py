@@ -11,6 +11,7 @@ from typing import Any
 from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import NodeFailure, Row, Values
+from tests.oracle.records.tables import TableStore
 from vsc.plan.nodes import Node, Schema, Window
 from vsc.runtime.metrics import Dropped
 
@@ -21,16 +22,32 @@ OLD, NEW = "old#", "new#"
 
 
 def travelling(table: Schema, changes: Schema) -> tuple[tuple[bool, int], ...]:
-    """For each value column of the changes behind the two flags: is it of the new row, and its place in the table."""
+    """For each value column of a row in the changes: is it of the new row, and its place in the table."""
     names = [c.name for c in (*table.key, *table.value)]
-    return tuple((c.name.startswith(NEW), names.index(c.name.split("#", 1)[1])) for c in changes.value[2:])
+    return tuple(
+        (c.name.startswith(NEW), names.index(c.name.split("#", 1)[1]))
+        for c in changes.value
+        if c.name.startswith((OLD, NEW))
+    )
 
 
 class GroupChanges:
     """`versioned`: the table's status; then a change that is not its key's newest is dropped, as Kafka does, and
-    counted. A row with a null in its group's key belongs to no group: it is dropped and counted (D5)."""
+    counted. A row with a null in its group's key belongs to no group: it is dropped and counted (D5). `store`: the one
+    behind the table, if the aggregate's history is complete: it says until when changes are valid."""
 
-    __slots__ = ("_columns", "_context", "_forward", "_group", "_name", "_node", "_versioned", "_window")
+    __slots__ = (
+        "_columns",
+        "_context",
+        "_forward",
+        "_group",
+        "_name",
+        "_node",
+        "_store",
+        "_validity",
+        "_versioned",
+        "_window",
+    )
 
     def __init__(
         self,
@@ -41,7 +58,9 @@ class GroupChanges:
         window: Window | None,
         context: Context,
         forward: RecordConsumer,
+        store: TableStore | None = None,
     ) -> None:
+        self._store = store
         self._node, self._name, self._window = node.name, node.owner, window
         self._group = group
         self._columns = columns
@@ -57,6 +76,7 @@ class GroupChanges:
         added = None if new is None else self._added(key + new, time)
         before = getattr(old, "time", time)
         taken = None if old is None else self._taken(key + old, before)
+        self._validity = () if self._store is None else (before, self._store.until(key, time))
         if self._window is not None:
             self._in_windows(taken, added, before, time)
             return
@@ -124,7 +144,7 @@ class GroupChanges:
     def _send(self, old: Row | None, new: Row | None, group: Row, time: int) -> None:
         rows = (old, new)
         columns = [_column(rows[is_new], place) for is_new, place in self._columns]
-        self._forward(group, (old is not None, new is not None, *columns), time)
+        self._forward(group, (old is not None, new is not None, *columns, *self._validity), time)
 
 
 def _column(row: Row | None, place: int) -> Any:

@@ -51,20 +51,21 @@ class StreamMap:
 class TableMap:
     """Computes the rows; a tombstone stays one. `old_wanted`: whether somebody downstream needs the old row."""
 
-    __slots__ = ("_context", "_forward", "_name", "_old", "_put", "_values")
+    __slots__ = ("_context", "_forward", "_intervals", "_name", "_old", "_put", "_values")
 
     def __init__(
         self,
         name: str,
         values: Values,
         old_wanted: bool,
+        intervals: bool,
         put: TablePut | None,
         context: Context,
         forward: ChangeConsumer,
     ) -> None:
         self._name = name
         self._values = values
-        self._old = old_wanted
+        self._old, self._intervals = old_wanted or intervals, intervals
         self._put = put
         self._context = context
         self._forward = forward
@@ -79,12 +80,12 @@ class TableMap:
                 self._context.failed(failure)
                 self._context.computed(self._name, key, True)
                 before = self._before(key, old) if self._old and self._put is None else None
-                if before is not None:
+                if before is not None or (self._intervals and self._put is None):
                     self._forward(key, None, before, latest, time)
                 return
         put = self._put
         if put is not None:
-            put.process(key, new, put.newest(key) if self._old else None, time)
+            put.process(key, new, put.before(key, time) if self._old else None, time)
         else:
             self._forward(key, new, self._before(key, old) if self._old else None, latest, time)
 

@@ -20,4 +20,4 @@ class Materialize:
     def process(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
         put = self._put
-        put.process(key, new, put.newest(key) if self._old else None, time)
+        put.process(key, new, put.before(key, time) if self._old else None, time)

@@ -12,16 +12,26 @@ __all__ = ["TablePut"]
 
 
 class TablePut:
-    """The store of one node, as an operator. A refused write is counted and nothing is sent on."""
+    """The store of one node, as an operator. A refused write is counted and nothing is sent on.
 
-    __slots__ = ("_context", "_forward", "_name", "_put", "_timed", "newest")
+    `intervals`: a reader takes changes with the intervals on which they are valid.
+    """
 
-    def __init__(self, name: str, store: TableStore, context: Context, forward: ChangeConsumer) -> None:
+    __slots__ = ("_as_of", "_context", "_forward", "_name", "_put", "_timed", "newest")
+
+    def __init__(
+        self, name: str, store: TableStore, context: Context, forward: ChangeConsumer, intervals: bool = False
+    ) -> None:
         self._name = name
         self._put, self._timed = store.put, store.timed
         self._context = context
         self._forward = forward
         self.newest = store.newest
+        self._as_of = store.before if intervals else None
+
+    def before(self, key: Row, time: int) -> Before | None:
+        """The row before a change: the key's newest, or the one that is valid at the time of the change."""
+        return self.newest(key) if self._as_of is None else self._as_of(key, time)
 
     def forget(self, key: Row) -> None:
         """Removes a row of an unversioned store and tells nobody: its key will not be asked for again."""

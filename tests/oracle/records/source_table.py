@@ -25,4 +25,4 @@ class SourceTable:
         if put is None:
             self._forward(key, value, None, True, time)
         else:
-            put.process(key, value, put.newest(key) if self._old else None, time)
+            put.process(key, value, put.before(key, time) if self._old else None, time)

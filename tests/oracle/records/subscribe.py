@@ -10,8 +10,11 @@ from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.context import Context
 from tests.oracle.records.expressions import NodeFailure, Row, Values
 from tests.oracle.records.foreign_keys import UNCHANGED, Instruction, no_key
+from tests.oracle.records.getters import Getter
+from tests.oracle.records.tables import TableStore
+from tests.runtime.state.model import INFINITE
 from vsc.plan.types import DataType
-from vsc.runtime.metrics import Dropped
+from vsc.runtime.metrics import Dropped, Missed
 
 __all__ = ["Subscribe"]
 
@@ -20,10 +23,23 @@ class Subscribe:
     """Takes the changes of the left table. `columns` are the places of the value columns that travel.
 
     `versioned`: the left table's status: then a change that is not its key's newest is dropped and counted. A row whose
-    foreign key cannot be computed is dropped, and as good as gone.
+    foreign key cannot be computed is dropped, and as good as gone. If the join's history is complete, `store` is the
+    one behind the left table, and `get` looks into that.
     """
 
-    __slots__ = ("_columns", "_context", "_foreign", "_forward", "_left", "_name", "_none", "_versioned")
+    __slots__ = (
+        "_columns",
+        "_context",
+        "_foreign",
+        "_forward",
+        "_get",
+        "_left",
+        "_name",
+        "_none",
+        "_span",
+        "_store",
+        "_versioned",
+    )
 
     def __init__(
         self,
@@ -35,7 +51,11 @@ class Subscribe:
         columns: tuple[int, ...],
         context: Context,
         forward: RecordConsumer,
+        store: TableStore | None = None,
+        get: Getter | None = None,
     ) -> None:
+        self._store, self._get = store, get
+        self._span: tuple[object, ...] = ()
         self._name = name
         self._foreign = foreign_key
         self._none = no_key(keys)
@@ -59,8 +79,21 @@ class Subscribe:
             before = self._key_of(key, old, time)
         except NodeFailure:
             before = None  # it failed, and was dealt with, when it was the new row
+        if self._store is not None:
+            self._span = self._valid(key, now, self._store.until(key, time))
         send = self._left_join if self._left else self._inner_join
         send(key, new, now, old, before, time)
+
+    def _valid(self, key: Row, now: Row | None, until: int) -> tuple[object, ...]:
+        """Until when the row is valid, and whether another key is referred to from then on."""
+        following = None
+        if until < INFINITE and self._get is not None:
+            try:
+                found = self._get(key, until)
+                following = None if isinstance(found, Missed) else self._key_of(key, found[0], found[1])
+            except NodeFailure:
+                pass  # it is counted when it is a change
+        return until, until < INFINITE and (now is None or now != following)
 
     def _inner_join(
         self, key: Row, new: Row | None, now: Row | None, old: Row | None, before: Row | None, time: int
@@ -101,4 +134,4 @@ class Subscribe:
 
     def _send(self, foreign_key: Row, key: Row, row: Row | None, instruction: int, time: int) -> None:
         columns = [None if row is None else row[i] for i in self._columns]
-        self._forward(foreign_key, (*key, *columns, int(instruction)), time)
+        self._forward(foreign_key, (*key, *columns, *self._span, int(instruction)), time)

@@ -25,11 +25,15 @@ Content = tuple[int | None, int, list[Any]]
 class TableStore(Protocol):
     """A table's store. Rows are tuples of internal values, times are in ms.
 
-    `watching` take the time of each version that it accepts; `until` says when one ends.
+    `watching` take the time of each version that it accepts; `until` says when one ends, `history` has all versions of
+    a key, by time, and `before` is the one that is valid at a time. A `grace` is how late a version may be.
     """
 
     watching: Any
     until: Any
+    history: Any
+    before: Any
+    grace: Any
 
     @property
     def versioned(self) -> bool:
@@ -64,7 +68,8 @@ class _VersionedTable:
         assert node.store is not None and node.store.retention is not None
         self._node, self._context, self._results = node.name, context, results
         retention, grace = node.store.retention, node.store.grace
-        self._model: Model[Row, Row] = Model(retention, retention if grace is None else grace)
+        self.grace = retention if grace is None else grace
+        self._model: Model[Row, Row] = Model(retention, self.grace)
         self._order = rows_in_order([c.type for c in node.schema.key])
         self.watching: list[Callable[[int], None]] = []
 
@@ -98,6 +103,16 @@ class _VersionedTable:
         """When the version that begins at `time` ends."""
         return min((start for start in self._model.rows[key] if start > time), default=INFINITE)
 
+    def history(self, key: Row) -> dict[int, Row | None]:
+        """All versions of a key, also those that are forgotten."""
+        return self._model.rows.get(key, {})
+
+    def before(self, key: Row, time: int) -> Before | None:
+        """The row that is valid at a time."""
+        begin = max((start for start in self.history(key) if start <= time), default=None)
+        row = None if begin is None else self.history(key)[begin]
+        return None if row is None or begin is None else Before.of(row, begin)
+
     def content(self) -> Content:
         model, found = self._model, []
         for key in sorted(model.rows, key=self._order):
@@ -111,7 +126,7 @@ class _UnversionedTable:
 
     versioned = False
     stream_time = -1
-    until = None
+    until = history = before = grace = None
     watching: Sequence[Callable[[int], None]] = ()
 
     def __init__(self, node: Node, context: Context, results: bool) -> None:

@@ -71,7 +71,7 @@ class Results:
         put = self._put
         if put is None:
             raise ValueError("an aggregate without a store")
-        old = put.newest(result.key) if self.asked and result.replaces else None
+        old = put.before(result.key, result.time) if self.asked and result.replaces else None
         put.process(result.key, result.new, old, result.time)
 
     def forget(self, key: Row) -> None:

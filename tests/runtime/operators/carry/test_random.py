@@ -101,6 +101,11 @@ def rewritten(rng: random.Random, topology: Generated) -> str:
     return text
 
 
+def sizes(seed: int) -> Sizes:
+    """Every third topology has tables with complete histories."""
+    return Sizes(derived=(4, 9), complete=4 * (seed % 3 == 2))
+
+
 def cut_at(epochs: History) -> type[Waits]:
     """A stage in which the later half of these records waits for others."""
     times = sorted(row.timestamp for rows in epochs for row in rows if row.timestamp is not None)
@@ -112,7 +117,7 @@ def cut_at(epochs: History) -> type[Waits]:
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 12))
 def test_what_is_said_in_other_words_goes_on_while_records_wait(seed: int) -> None:
     rng = random.Random(seed)
-    topology = generate(rng, Sizes(derived=(4, 9)))
+    topology = generate(rng, sizes(seed))
     rows = history(rng, topology)
     old, new = compiled(topology.text()), compiled(rewritten(rng, topology))
     changes = [c for c in compare(old, new) if c.kind == "store"]
@@ -135,7 +140,7 @@ def test_what_is_said_in_other_words_goes_on_while_records_wait(seed: int) -> No
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 30))
 def test_no_record_is_lost_that_waits_for_a_grace_which_goes(seed: int) -> None:
     rng = random.Random(seed)
-    topology = generate(rng, Sizes(derived=(4, 9)))
+    topology = generate(rng, sizes(seed))
     rows, text = history(rng, topology), topology.text()
     graces = re.findall(r"^stream (x\d+) = left join [sx]\d+ [^;]*? grace \d+ ms", text, re.MULTILINE)
     if not graces:
@@ -172,7 +177,7 @@ def kept(old: Plan, new: Plan) -> list[str]:
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 12))
 def test_what_means_the_same_goes_on(seed: int) -> None:
     rng = random.Random(seed)
-    topology = generate(rng, Sizes(derived=(4, 9)))
+    topology = generate(rng, sizes(seed))
     rows = history(rng, topology)
     old, new = (compiled(cut(rng, topology)) for _ in range(2))
     partitions, half = rng.choice((1, 1, 2, 3)), len(rows) // 2
@@ -214,7 +219,7 @@ def mutated(rng: random.Random, topology: Generated) -> Plan | None:
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 20))
 def test_what_is_kept_beside_a_change_goes_on(seed: int) -> None:
     rng = random.Random(seed)
-    topology = generate(rng, Sizes(derived=(4, 9)))
+    topology = generate(rng, sizes(seed))
     rows, old = history(rng, topology), compiled(topology.text())
     new = next(filter(None, (mutated(rng, topology) for _ in range(30))), None)
     if new is None:
@@ -249,7 +254,7 @@ def exact(plan: Plan, node: Node) -> bool:
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 30))
 def test_what_is_filled_is_as_if_it_had_read_everything(seed: int) -> None:
     rng = random.Random(seed)
-    topology = generate(rng, Sizes(derived=(4, 9)))
+    topology = generate(rng, sizes(seed))
     rows = history(rng, topology)
     old, new = (compiled(cut(rng, topology)) for _ in range(2))
     changes = [c for c in compare(old, new) if c.kind == "store"]
@@ -281,7 +286,7 @@ def beside(plan: Plan, owner: str) -> Node:
 def test_there_and_back_again(seed: int) -> None:
     """One partition, several, one: nothing shows."""
     rng = random.Random(seed)
-    topology = generate(rng)
+    topology = generate(rng, sizes(seed))
     rows, plan = history(rng, topology), compiled(topology.text())
     half, between = len(rows) // 2, rng.choice((2, 3, 8))
     stores = Stores()
@@ -297,7 +302,7 @@ def test_the_pairs_say_something() -> None:
     verdicts: set[str] = set()
     for seed in range(40):
         rng = random.Random(seed)
-        topology = generate(rng, Sizes(derived=(4, 9)))
+        topology = generate(rng, sizes(seed))
         history(rng, topology)
         old, new = (compiled(cut(rng, topology)) for _ in range(2))
         verdicts |= {c.verdict.value for c in compare(old, new) if c.kind == "store"}
