@@ -67,6 +67,12 @@ class Topology:
                 waiting += self.graph.predecessors(name)
         return frozenset(found)
 
+    @property
+    def written(self) -> frozenset[str]:
+        """The nodes that reach a sink."""
+        names = (sink.name if self.lost(sink) is None else sink.of for sink in self.sinks)
+        return self.reaching({name.text for name in names if name is not None})
+
     def above(self, name: str) -> frozenset[str]:
         """`name`, and every node that it is computed from; none if there is no such node."""
         return frozenset((name, *nx.ancestors(self.graph, name))) if name in self.nodes else frozenset()

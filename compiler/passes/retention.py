@@ -147,6 +147,8 @@ def _unread(
         clause, status = stores.clauses.get(name), statuses.get(name)
         if clause is None or clause.store is None or status is None or not status.versioned or name in read:
             continue
+        if name not in topology.written:  # VSC123 says more
+            continue
         yield Finding(
             "VSC313", clause.span, f"nothing reads `{name}` as of a time: its history is not used",
             (Label(topology.nodes[name].name.span,

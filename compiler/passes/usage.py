@@ -17,9 +17,7 @@ def check_usage(topology: Topology, order: tuple[str, ...]) -> tuple[Finding, ..
     """
     if not topology.complete:
         return ()
-    names = (sink.name if topology.lost(sink) is None else sink.of for sink in topology.sinks)
-    written = topology.reaching({name.text for name in names if name is not None})
-    lost = set(order) - written
+    lost = set(order) - topology.written
     end = max((node.span.end for node in (*topology.nodes.values(), *topology.sinks)), default=0)
     return tuple(_lost(topology, name, end) for name in topology.nodes if name in lost)
 

@@ -37,8 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
         metavar="PATH",
-        nargs="+",
-        help="a topology, a folder with topologies (*.vdsl), or - for standard input",
+        nargs="*",
+        default=["."],
+        help="a topology, a folder with topologies (*.vdsl), or - for standard input (default: this folder)",
     )
     parser.add_argument(
         "--format",

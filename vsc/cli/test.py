@@ -43,7 +43,11 @@ _MOST_RUNS = 100_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument(
-        "paths", metavar="PATH", nargs="+", help=f"a scenario file (*{_SUFFIX}), or a folder to look for them in"
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        default=["."],
+        help=f"a scenario file (*{_SUFFIX}), or a folder to look for them in (default: this folder)",
     )
     parser.add_argument("--format", choices=("text", "junit"), default="text", help="default: text")
     parser.add_argument("-o", "--output", metavar="OUT", help="write to this file instead of standard output")

@@ -161,6 +161,9 @@ class OpenSink(End):
         machine.
         """
 
+    def inherit(self, before: str, old: Files, new: Files) -> None:
+        """Writes into the `new` checkpoint what the sink of the id `before` has kept in the `old` one."""
+
     def begin(self, spark: SparkSession, checkpoint: str) -> EpochSink:
         """What writes epochs; `checkpoint` is the checkpoint's id."""
         raise NotImplementedError

@@ -15,6 +15,7 @@ from vsc.plan.secrets import is_secret
 from vsc.runtime.errors import SourceError, VscRuntimeError
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.dead_letters import Letters
+from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.end import End
 from vsc.runtime.spark.connectors.file_input import FILE_SOURCE, FileInput
@@ -127,8 +128,8 @@ class OpenSource(End):
         """The input of a source that Spark reads as `spark_class`."""
         return None
 
-    def tell(self, spark: SparkSession) -> None:
-        """Tells the tasks of the epoch that this thread computes what they need to read the source."""
+    def tell(self, spark: SparkSession, epoch: int) -> None:
+        """Tells the tasks of the epoch, which this thread computes, what they need to read the source."""
 
     def learn(self, error: VscRuntimeError, epoch: int) -> bool:
         """Whether an epoch that has failed is computed again, as the source has learned what it lacked."""
@@ -160,6 +161,10 @@ class OpenSource(End):
         `read` are the files that have been read, or taken."""
         if self.is_snapshot:
             notes.write_known(read)
+
+    def inherit(self, before: Node, old: Files, new: Files) -> None:
+        """Writes into the `new` checkpoint what it has kept in the `old` one beside its position, where it was
+        `before`."""
 
     def catch_up(self, spark: SparkSession, notes: SourceNotes, offset: Callable[[], str]) -> None:
         """Prepares to go on behind the last epoch that has ended, which has read up to `offset`."""

@@ -95,7 +95,7 @@ class EpochWriter:
         """Computes the output and writes it, again if a source has met what the tasks were not told of."""
         while True:
             for source in self.ends.sources:
-                source.tell(self.spark)
+                source.tell(self.spark, epoch)
             try:
                 return self._computed(batch, epoch)
             except Exception as error:

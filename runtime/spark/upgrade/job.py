@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import SparkSession
 
@@ -17,16 +17,17 @@ from vsc.runtime.spark.checkpoint.epoch_state import EpochState
 from vsc.runtime.spark.checkpoint.identity import Identity
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.file_rows import files_there
+from vsc.runtime.spark.connectors.sink import OpenSink
 from vsc.runtime.spark.upgrade.carried import SEEDING, CarriedOver, State
 from vsc.runtime.spark.upgrade.decisions import covered
-from vsc.runtime.spark.upgrade.positions import Position, positions, write_positions
+from vsc.runtime.spark.upgrade.positions import Position, inherit_sinks, positions, write_positions
 from vsc.runtime.spark.upgrade.preflight import PreparedUpgrade, Upgrade, check_target, check_unchanged
 from vsc.runtime.spark.upgrade.successor import check_space, make_successor
 
 __all__ = ["upgrade"]
 
 _SPACE = "free some space there: about twice the state is needed; or give --checkpoint a folder on another disk"
-_MADE = ("sources", "vsc/control", "vsc/sources", "vsc/inputs", "vsc/epochs", SEEDING, "vsc/plan.json")
+_MADE = ("sources", "vsc/control", "vsc/sources", "vsc/inputs", "vsc/epochs", "vsc/schemas", SEEDING, "vsc/plan.json")
 """What a killed upgrade may have left, beside its origin."""
 
 
@@ -72,14 +73,15 @@ def upgrade(prepared: PreparedUpgrade, spark: SparkSession, tell: Callable[[str]
             return None
         held = claim(spark, new)
         try:
-            return _made(job, state, identity, old, new, going_on, whole, tell)
+            return _made(job, state, identity, old, new, going_on, ends.sinks, whole, tell)
         finally:
             held.release()
 
 
 def _made(job: Upgrade, state: EpochState, identity: Identity, old: Files, new: Files, going_on: list[Position],
-          whole: State, tell: Callable[[str], None]) -> CarriedOver:  # fmt: skip
+          sinks: Sequence[OpenSink], whole: State, tell: Callable[[str], None]) -> CarriedOver:  # fmt: skip
     _begin(new, Origin(old.root, identity.id, state.epoch))
     write_positions(going_on, old, new, lambda source: files_there(state.spark, source.options))
+    inherit_sinks(state.plan, job.plan, sinks, old, new)
     _, carried = make_successor(state, identity, new, job.plan, job.partitions, going_on, whole, tell)
     return carried

@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from functools import partial
 from urllib.parse import unquote
 
+from vsc.changes.sources import place
 from vsc.plan import Node, Plan
 from vsc.runtime.errors import UpgradeError
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.position import NOW, SeenFiles, SourceNotes
 from vsc.runtime.spark.connectors.registry import Ends
+from vsc.runtime.spark.connectors.sink import OpenSink
 from vsc.runtime.spark.connectors.snapshot import mark_whole
 from vsc.runtime.spark.connectors.source import OpenSource
 
-__all__ = ["Position", "positions", "read_files", "write_positions", "write_same_positions"]
+__all__ = ["Position", "inherit_sinks", "positions", "read_files", "write_positions", "write_same_positions"]
 
 _NOTHING = "-"
 """What Spark writes for a source that it has not read yet."""
@@ -108,6 +110,17 @@ def write_same_positions(found: list[Position], old: Files, new: Files) -> None:
     """Writes them into a new checkpoint that takes the place of the old one, in which what sources have taken stays."""
     for one in found:
         _write_notes(one, new, partial(read_files, one, old))
+        one.source.inherit(one.node, old, new)
+
+
+def inherit_sinks(was: Plan, plan: Plan, sinks: Iterable[OpenSink], old: Files, new: Files) -> None:
+    """Has the `sinks` of `plan` keep what those of `was` that wrote to the same place, of the same node if there is
+    one, have kept. Plans are as they were written: without the values of variables."""
+    for opened, sink in zip(sinks, plan.sinks, strict=True):
+        there = [one for one in was.sinks if place(one.connector) == place(sink.connector)]
+        before = next((one for one in there if one.node == sink.node), there[0] if there else None)
+        if before is not None:
+            opened.inherit(before.id, old, new)
 
 
 def read_files(one: Position, old: Files) -> Iterator[tuple[str, int]]:
@@ -125,6 +138,7 @@ def _go_on(one: Position, before: Node, old: Files, new: Files) -> None:
     _write_notes(
         one, new, partial(_read_there, one, old, new, now) if one.source.is_snapshot else partial(read_files, one, old)
     )
+    one.source.inherit(before, old, new)
 
 
 def _write_notes(one: Position, new: Files, read: SeenFiles) -> None:

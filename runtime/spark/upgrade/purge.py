@@ -43,7 +43,7 @@ from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.query.preflight import check
 from vsc.runtime.spark.state.seeds import seed_row
 from vsc.runtime.spark.upgrade.carried import State
-from vsc.runtime.spark.upgrade.positions import Position, positions, read_files, write_same_positions
+from vsc.runtime.spark.upgrade.positions import Position, inherit_sinks, positions, read_files, write_same_positions
 from vsc.runtime.spark.upgrade.preflight import check_ended
 from vsc.runtime.spark.upgrade.successor import check_space, make_successor
 from vsc.runtime.state.changelog import decode_changelog
@@ -146,6 +146,7 @@ def _purge(job: Purge, spark: SparkSession, files: Files, held: Claim, tell: Cal
     if origin is not None:
         new.write(ORIGIN, origin.dump())
     write_same_positions(found, files, new)
+    inherit_sinks(plan, plan, ends.sinks, files, new)
     id_, carried = make_successor(state, identity, new, plan, None, found, whole, tell)
     _check_gone(state, new, whole.carry)
     held.check()

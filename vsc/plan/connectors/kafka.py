@@ -52,8 +52,8 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _ISOLATION = ("read_committed", "read_uncommitted")
 SUBJECTS = ("topic", "record", "topic-record")
 """What the subject of a value's schema is called after: see `subject_name_strategy`."""
-REGISTERED = ("avro", "protobuf", "json")
-"""The formats whose schemas a registry has."""
+REGISTERED = ("avro", "protobuf", "json", DEBEZIUM)
+"""The formats whose schemas a registry has; of change events, in Avro or JSON."""
 WINDOWED, SESSION = "windowed", "session"
 """The format of keys that hold a window, and what says that it is a session."""
 WINDOW_START, WINDOW_END = "window_start", "window_end"
@@ -108,6 +108,7 @@ class KafkaFacts(ConnectorFacts):
     def packages(self, role: Role, options: Values) -> tuple[str, ...]:
         """Tasks write with Kafka's client, and read with Spark's."""
         avro = "avro" in (options.get(name) for name in ("format", "key_format", "inner_key_format"))
+        avro = avro or (options.get("format") == DEBEZIUM and "registry" in options)
         return ("confluent-kafka",) * (role == "sink") + ("fastavro",) * avro
 
     def wrong_value(self, name: str, value: str) -> Wrong:

@@ -20,6 +20,7 @@ from vsc.plan.nodes import Node
 from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.plan.types import MapType
 from vsc.runtime.errors import NewSchemaError, SinkError, SourceError, VscRuntimeError
+from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options, refuse
 from vsc.runtime.spark.base.servers import Servers
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
@@ -29,8 +30,8 @@ from vsc.runtime.spark.connectors.kafka.input import KafkaInput
 from vsc.runtime.spark.connectors.kafka.layout import Part, layout
 from vsc.runtime.spark.connectors.kafka.position import settled_offsets, write_offsets
 from vsc.runtime.spark.connectors.kafka.registry.framing import HEADERS
-from vsc.runtime.spark.connectors.kafka.registry.schemas import tell
-from vsc.runtime.spark.connectors.kafka.registry.source_schemas import SourceSchemas
+from vsc.runtime.spark.connectors.kafka.registry.schemas import FOLDER, tell
+from vsc.runtime.spark.connectors.kafka.registry.source_schemas import SourceSchemas, inherit
 from vsc.runtime.spark.connectors.kafka.registry.sources import check_source, registered_parts
 from vsc.runtime.spark.connectors.kafka.texts import texts_reader
 from vsc.runtime.spark.connectors.kafka.topic_ids import ReadTopic, recreated
@@ -126,6 +127,10 @@ class KafkaSource(OpenSource):
         if known:
             write_offsets(notes, known)
 
+    def inherit(self, before: Node, old: Files, new: Files) -> None:
+        """Its schemas."""
+        inherit(before.source.rank, self.node.source.rank, old, new)
+
     def identify(self, spark: SparkSession, checkpoint: Checkpoint, known: str | None) -> None:
         """By the id of the topic."""
         self._topic = ReadTopic(self, TopicLook(spark))
@@ -136,10 +141,10 @@ class KafkaSource(OpenSource):
         if self.options.get("group") is not None:
             self._group = ConsumerGroup(self.options)
 
-    def tell(self, spark: SparkSession) -> None:
+    def tell(self, spark: SparkSession, epoch: int) -> None:
         """The schemas that are known."""
         if self._schemas is not None:
-            tell(spark, self.node.source.rank, self._schemas.dump())
+            tell(spark, self.node.source.rank, self._schemas.told(epoch))
 
     def learn(self, error: VscRuntimeError, epoch: int) -> bool:
         """The schemas that the epoch has met."""
@@ -208,6 +213,11 @@ class KafkaTarget(OpenSink):
             from vsc.runtime.spark.connectors.kafka.sink import KafkaSink  # needs confluent_kafka
 
             KafkaSink(self, "").reach()
+
+    def inherit(self, before: str, old: Files, new: Files) -> None:
+        """Its schemas. Whether they still fit the columns is seen when the run begins."""
+        if old.exists(name := f"{FOLDER}/{before}.json"):
+            new.write(f"{FOLDER}/{self.sink.id}.json", old.read(name))
 
     def servers(self) -> tuple[Servers, ...]:
         """Each broker, as Kafka names it to clients."""

@@ -44,10 +44,12 @@ class _Row:
 
 @dataclass
 class DebeziumReader:
-    """Reads events as rows of `wanted`. `form`: how columns are written of which no schema tells."""
+    """Reads events as rows of `wanted`. `form`: how columns are written of which no schema tells; `schema`: that of
+    events which do not bear it."""
 
     wanted: Wanted
     form: Form
+    schema: Any = field(default=None, repr=False)
     _schema: Any = field(default=None, repr=False)
     _readers: Sequence[_Reader] | None = field(default=None, repr=False)
 
@@ -108,7 +110,7 @@ class DebeziumReader:
         event, schema = event_of(value)
         if event is None:
             return []
-        readers = self._readers_of(schema)
+        readers = self._readers_of(self.schema if schema is None else schema)
         gone = None if event.before is None else self._values(event.before.get, readers, self.wanted.key)
         if event.after is None:
             return [_Row(gone or (), event.time, True)]

@@ -7,7 +7,7 @@ seconds; the credentials never show. A schema comes with whatever it refers to. 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -67,13 +67,15 @@ class Registry:
             lambda: self._registered(self._client.get_latest_version(subject)), f"the subject {subject!r}", _NO_VERSIONS
         )
 
-    def versions(self, subject: str) -> list[Registered]:
-        """The newest versions of a subject, oldest first; none if there is no such subject."""
+    def versions(self, subject: str, known: Container[str] = ()) -> list[Registered]:
+        """The newest versions of a subject whose ids are not `known`, oldest first; none if there is no such
+        subject."""
 
         def found() -> list[Registered]:
             numbers = sorted(self._client.get_versions(subject))[-_NEWEST:]
             versions = [self._client.get_version(subject, number) for number in numbers]
-            return [Registered(v.subject, v.version, v.schema_id, self._readable(v.schema)) for v in versions]
+            new = [version for version in versions if str(version.schema_id) not in known]
+            return [Registered(v.subject, v.version, v.schema_id, self._readable(v.schema)) for v in new]
 
         return self._asked(found, f"the versions of {subject!r}", _NO_VERSIONS) or []
 

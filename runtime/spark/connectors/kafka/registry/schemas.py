@@ -2,8 +2,9 @@
 tasks of an epoch get them.
 
 Guarantees: an id always means the same schema. One that the registry does not have stays unknown for the whole run, and
-for an epoch that is repeated; the next run asks for it again. Not for asking the registry: that is `client`. Not for
-what a schema says: that is the format's.
+for an epoch that is repeated; the next run asks for it again. Bytes that only look like ids cost a bounded number of
+questions and repeated epochs. Not for asking the registry: that is `client`. Not for what a schema says: that is the
+format's.
 """
 
 from __future__ import annotations
@@ -14,18 +15,29 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from vsc.plan.connectors.debezium import DEBEZIUM
 from vsc.runtime.errors import NewSchemaError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Kind", "Known", "WriterSchema", "here", "tell"]
+__all__ = ["FOLDER", "MOST_UNKNOWN", "Kind", "Known", "WriterSchema", "here", "kinds", "tell"]
 
+FOLDER = "vsc/schemas"
+"""Where a checkpoint keeps them."""
 _PROPERTY = "vsc.schemas."
 """What the name of the local property begins with that holds a source's schemas for the running epoch, as JSON; its
 rank follows."""
 Kind = Literal["avro", "json", "protobuf", "unreadable"]
 """An ``unreadable`` schema has the reason as its text: its records are bad rows."""
+MOST_UNKNOWN = 100
+"""So many ids may be unknown before a run asks for no more but those of the subject."""
+_MOST_FORMER = 1000
+
+
+def kinds(form: str) -> tuple[str, ...]:
+    """The kinds of schemas that records of a format are written with."""
+    return ("avro", "json") if form == DEBEZIUM else (form,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,29 +55,33 @@ class Known:
 
     `reader` has the defaults of fields that a writer's schema lacks. `ids`: the schemas by their ids, numbers or GUIDs
     as text. `unknown`: those that the registry does not have, each with the epoch that met it; `former`: those of
-    former runs, which are asked for again.
+    former runs, which are asked for again. `closed`: too many are unknown, so ids are no longer asked for one by one;
+    the newest epoch before which the subject's were looked at instead.
     """
 
     reader: WriterSchema | None = None
     ids: Mapping[str, WriterSchema] = field(default_factory=dict)
     unknown: Mapping[str, int] = field(default_factory=dict)
     former: frozenset[str] = frozenset()
+    closed: int | None = None
 
     def has(self, id: str) -> bool:
-        """Whether it has been asked for."""
-        return id in self.ids or id in self.unknown
+        """Whether it has been asked for, or is not going to be."""
+        return self.closed is not None or id in self.ids or id in self.unknown
 
     def after(self, epoch: int) -> Known:
         """What a run knows that begins after `epoch`."""
         left = {id: met for id, met in self.unknown.items() if met > epoch}
-        return replace(self, unknown=left, former=self.former | (self.unknown.keys() - left.keys()))
+        gone = [*(id for id in self.unknown if id not in left), *sorted(self.former)]
+        closed = self.closed if self.closed is not None and self.closed > epoch else None
+        return replace(self, unknown=left, former=frozenset(gone[:_MOST_FORMER]), closed=closed)
 
     def dump(self) -> dict[str, Any]:
         """As JSON's values."""
         return {
             "reader": None if self.reader is None else [self.reader.kind, self.reader.text],
             "ids": {id: [schema.kind, schema.text] for id, schema in self.ids.items()},
-            "unknown": dict(self.unknown), "former": sorted(self.former),
+            "unknown": dict(self.unknown), "former": sorted(self.former), "closed": self.closed,
         }  # fmt: skip
 
     @classmethod
@@ -77,6 +93,7 @@ class Known:
             {id: WriterSchema(*schema) for id, schema in data["ids"].items()},
             dict(data["unknown"]),
             frozenset(data["former"]),
+            data.get("closed"),  # 1.0.0rc1 did not write it
         )
 
 

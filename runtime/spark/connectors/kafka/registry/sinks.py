@@ -19,7 +19,7 @@ from vsc.runtime.spark.connectors.kafka.layout import Layout, Part
 from vsc.runtime.spark.connectors.kafka.registry.client import Registered, Registry
 from vsc.runtime.spark.connectors.kafka.registry.derived import default_name, derived, given, kind_of
 from vsc.runtime.spark.connectors.kafka.registry.fits import declared, listed, misfit, record_of
-from vsc.runtime.spark.connectors.kafka.registry.schemas import WriterSchema
+from vsc.runtime.spark.connectors.kafka.registry.schemas import FOLDER, WriterSchema
 from vsc.runtime.spark.connectors.kafka.registry.subjects import record_name, subject
 from vsc.runtime.spark.connectors.kafka.registry.writers import writer
 
@@ -47,7 +47,7 @@ def settled(options: Options, node: str, record: Layout, files: Files, name: str
     parts = [part for part in record.parts if part.registered]
     if not parts:
         return record
-    path = f"vsc/schemas/{name}.json"
+    path = f"{FOLDER}/{name}.json"
     kept = _loaded(files, path)
     chosen = {part.name: _chosen(options, node, part, kept.get(part.name)) for part in parts}
     if chosen != kept:

@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Sequence
 
 from vsc.runtime.errors import NewSchemaError, SourceError
 from vsc.runtime.spark.base.checksummed import damaged, read_checksummed, with_checksum
+from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.kafka.layout import Part
-from vsc.runtime.spark.connectors.kafka.registry.schemas import Known
-from vsc.runtime.spark.connectors.kafka.registry.sources import fetched, settled
+from vsc.runtime.spark.connectors.kafka.registry.schemas import FOLDER, Known
+from vsc.runtime.spark.connectors.kafka.registry.sources import fetched, looked_at, settled
 from vsc.runtime.spark.connectors.source import OpenSource
 
-__all__ = ["SourceSchemas"]
+__all__ = ["SourceSchemas", "inherit"]
 
-_FOLDER = "vsc/schemas"
 _log = logging.getLogger(__name__)
 
 
@@ -33,8 +34,8 @@ class SourceSchemas:
     def __init__(self, source: OpenSource, parts: Sequence[Part], checkpoint: Checkpoint) -> None:
         self._options, self._rank, self._files = source.options, source.node.source.rank, checkpoint.files
         self._parts: dict[str, Part] = {part.name: part for part in parts}
-        self._name = f"{_FOLDER}/{self._rank}.json"
-        before, done = self._loaded(), SparkLogs(checkpoint.files).done
+        self._name = f"{FOLDER}/{self._rank}.json"
+        before, done = _kept(self._files, self._rank), SparkLogs(checkpoint.files).done
         self._known = {
             name: self._settled(part, before[name].after(done) if name in before else None)
             for name, part in self._parts.items()
@@ -52,8 +53,13 @@ class SourceSchemas:
         self._keep()
         return True
 
-    def dump(self) -> str:
-        """What tasks need to know, as JSON."""
+    def told(self, epoch: int) -> str:
+        """What the tasks of an epoch need to know, as JSON."""
+        for name, part in self._parts.items():
+            known = self._known[name]
+            if known.closed is not None and known.closed < epoch:
+                self._known[name] = looked_at(self._options, part, known, epoch)
+                self._keep()
         return json.dumps({name: one.dump() for name, one in self._known.items()}, separators=(",", ":"))
 
     def _settled(self, part: Part, before: Known | None) -> Known:
@@ -65,16 +71,27 @@ class SourceSchemas:
             _log.warning("%s: the run goes on with what the checkpoint knows", error.message)
             return before
 
-    def _loaded(self) -> dict[str, Known]:
-        if not self._files.exists(self._name):
-            return {}
-        data = read_checksummed(self._files, self._name)
-        try:
-            return {part: Known.load(known) for part, known in data.items()}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise damaged(self._files, self._name, "it has no schemas") from error
-
     def _keep(self) -> None:
         text = with_checksum({name: known.dump() for name, known in self._known.items()})
         if not self._files.exists(self._name) or self._files.read(self._name) != text:
             self._files.write(self._name, text)
+
+
+def inherit(was: int, rank: int, old: Files, new: Files) -> None:
+    """Writes what `old` knows of the schemas of the source of rank `was` into a new checkpoint, whose epochs are
+    others."""
+    found = {part: known.after(sys.maxsize).dump() for part, known in _kept(old, was).items()}
+    if found:
+        new.write(f"{FOLDER}/{rank}.json", with_checksum(found))
+
+
+def _kept(files: Files, rank: int) -> dict[str, Known]:
+    """What a checkpoint knows of the schemas of the source of a rank, by the parts of its records. CheckpointError."""
+    name = f"{FOLDER}/{rank}.json"
+    if not files.exists(name):
+        return {}
+    data = read_checksummed(files, name)
+    try:
+        return {part: Known.load(known) for part, known in data.items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise damaged(files, name, "it has no schemas") from error

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
+from vsc.plan.connectors.debezium import DEBEZIUM
 from vsc.plan.nodes import Node
 from vsc.runtime.errors import AvroSchemaError, SourceError
 from vsc.runtime.spark.base.options import Options
@@ -13,10 +14,10 @@ from vsc.runtime.spark.connectors.kafka.layout import Part, layout
 from vsc.runtime.spark.connectors.kafka.registry.client import Registered, Registry
 from vsc.runtime.spark.connectors.kafka.registry.derived import given
 from vsc.runtime.spark.connectors.kafka.registry.fits import declared, listed, misfit
-from vsc.runtime.spark.connectors.kafka.registry.schemas import Known, WriterSchema
+from vsc.runtime.spark.connectors.kafka.registry.schemas import MOST_UNKNOWN, Known, WriterSchema, kinds
 from vsc.runtime.spark.connectors.kafka.registry.subjects import by_topic, record_name, subject
 
-__all__ = ["check_source", "fetched", "registered_parts", "settled"]
+__all__ = ["check_source", "fetched", "looked_at", "registered_parts", "settled"]
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ def settled(options: Options, part: Part, known: Known) -> Known:
     if own is not None:
         return replace(known, reader=own)
     record = record_name(options, part)
-    if known.reader is not None and misfit(known.reader, part.columns, "read", record) is None:
+    if known.reader is not None and _misfit(known.reader, part, record) is None:
         return known
     registry = Registry(options, SourceError)
     newest = _newest(registry, options, part)
@@ -53,50 +54,87 @@ def settled(options: Options, part: Part, known: Known) -> Known:
 
 def fetched(options: Options, part: Part, known: Known, ids: Sequence[str], epoch: int) -> Known:
     """What is known once an epoch has met `ids`."""
-    registry = Registry(options, SourceError)
-    found = {id: _asked(registry, id, known) for id in ids}
-    there = {id: schema for id, schema in found.items() if schema is not None}
-    return replace(
-        known,
-        ids={**known.ids, **there},
-        unknown={**known.unknown, **{id: epoch for id, schema in found.items() if schema is None}},
-    )
+    registry, there, unknown = Registry(options, SourceError), dict(known.ids), dict(known.unknown)
+    silent: SourceError | None = None
+    for id in ids:
+        found = None
+        if silent is None or id not in known.former:
+            try:
+                found = registry.by_id(id)
+            except SourceError as error:
+                if id not in known.former:  # which it did not have before, so no answer is none
+                    raise
+                silent = error
+        if found is None:
+            unknown[id] = epoch
+        else:
+            there[id] = found
+    if silent is not None:
+        _log.warning("%s: what it did not have before stays unknown", silent.message)
+    now = replace(known, ids=there, unknown=unknown)
+    if len(unknown) < MOST_UNKNOWN:
+        return now
+    _log.warning(
+        "%s: %d schema ids of its %s are not in the registry, such as %s; from now on, the run asks for no ids but "
+        "those of %s", options.place, len(unknown), part.name, next(iter(unknown)),
+        _subject(options, part) or "no subject, as none is known",
+    )  # fmt: skip
+    return looked_at(options, part, now, epoch)
 
 
-def _asked(registry: Registry, id: str, known: Known) -> WriterSchema | None:
-    """The schema of an id, which may be asked for again: then no answer is none."""
-    try:
-        return registry.by_id(id)
-    except SourceError as error:
-        if id not in known.former:
-            raise
-        _log.warning("%s: the schema %s, which it did not have before, stays unknown", error.message, id)
+def looked_at(options: Options, part: Part, known: Known, epoch: int) -> Known:
+    """What is known when an epoch begins before which ids are no longer asked for one by one: the ids of the subject.
+    Whoever wrote a record of the epoch had registered its schema before."""
+    of = _subject(options, part)
+    found = [] if of is None else Registry(options, SourceError).versions(of, known.ids)
+    return replace(known, ids={**known.ids, **{str(one.id): one.schema for one in found}}, closed=epoch)
+
+
+def _subject(options: Options, part: Part) -> str | None:
+    """The subject of a part; None if nothing says which it is."""
+    record = record_name(options, part)
+    if record is None and not by_topic(options, part.name):
         return None
+    return subject(options, part.name, record or "")
 
 
 def _newest(registry: Registry, options: Options, part: Part) -> Registered | None:
     """The newest schema of a part's subject; None if there is none yet, or nothing says which subject it is."""
-    record = record_name(options, part)
-    if _given(options, part) is not None or (record is None and not by_topic(options, part.name)):
+    of = _subject(options, part)
+    if of is None or _given(options, part) is not None:
         return None
-    newest = registry.newest(subject(options, part.name, record or ""))
+    newest = registry.newest(of)
     if newest is not None:
         _check_fits(options, newest, part)
     return newest
 
 
 def _check_fits(options: Options, newest: Registered, part: Part) -> None:
-    form, columns, record = part.form, part.columns, record_name(options, part)
+    columns, record = part.columns, record_name(options, part)
     what = f"{options.place}: the newest schema of {newest.subject!r} (version {newest.version}, id {newest.id})"
-    if newest.schema.kind != form:
-        raise AvroSchemaError(f"{what} is one of {newest.schema.kind}, not of {form}", "correct the format")
-    problem = misfit(newest.schema, columns, "read", record)
+    if newest.schema.kind not in kinds(part.form):
+        wanted = " or ".join(kinds(part.form))
+        raise AvroSchemaError(f"{what} is one of {newest.schema.kind}, not of {wanted}", "correct the format")
+    problem = _misfit(newest.schema, part, record)
     if problem is not None:
         raise AvroSchemaError(
             f"{what} does not fit the columns: {problem}; the schema has {listed(newest.schema, record)}, "
             f"the columns are {declared(columns)}",
             "correct the columns, or register a schema that has them",
         )
+
+
+def _misfit(schema: WriterSchema, part: Part, record: str | None) -> str | None:
+    """Why the columns of a part cannot be read from a schema; None if they can."""
+    if schema.kind not in kinds(part.form):
+        return f"it is one of {schema.kind}"
+    if part.form != DEBEZIUM:
+        return misfit(schema, part.columns, "read", record)
+    if schema.kind != "avro":  # JSON Schema says little of what is in an event
+        return None
+    from vsc.runtime.spark.connectors.kafka.registry.debezium_avro import envelope_misfit  # needs fastavro
+
+    return envelope_misfit(schema.text, part.columns)
 
 
 def _given(options: Options, part: Part) -> WriterSchema | None:

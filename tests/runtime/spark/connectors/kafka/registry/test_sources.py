@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,17 @@ from tests.runtime.spark.support import compiled
 from vsc.plan.nodes import Node
 from vsc.runtime.errors import AvroSchemaError, ConfigurationError, SourceError
 from vsc.runtime.spark.base.options import Options, resolve_plan
+from vsc.runtime.spark.connectors.kafka.registry.client import Registry
 from vsc.runtime.spark.connectors.kafka.registry.framing import NO_ID
 from vsc.runtime.spark.connectors.kafka.registry.reader import RegistryReader
-from vsc.runtime.spark.connectors.kafka.registry.schemas import Known
-from vsc.runtime.spark.connectors.kafka.registry.sources import check_source, fetched, registered_parts, settled
+from vsc.runtime.spark.connectors.kafka.registry.schemas import Known, WriterSchema
+from vsc.runtime.spark.connectors.kafka.registry.sources import (
+    check_source,
+    fetched,
+    looked_at,
+    registered_parts,
+    settled,
+)
 from vsc.runtime.spark.formats.json_rows import JsonReader
 
 TEXT = """
@@ -126,6 +134,56 @@ def test_a_new_id_is_fetched_once_and_one_that_is_not_there_is_a_bad_row(registr
         fetched(gone, part, later, ["98"], epoch=4)
     late = registry.add("late", SECOND)
     assert fetched(options, part, later, [str(late)], epoch=4).ids[str(late)].kind == "avro"
+
+
+def test_bytes_that_only_look_like_ids_cost_a_bounded_number_of_questions(
+    registry: Double, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry.add("t-value", SECOND)
+    node, options = source(TEXT, registry.url)
+    [part] = registered_parts(node, options)
+    known, garbage = settled(options, part, Known()), [str(id) for id in range(1000, 6000)]
+    for epoch in range(50):  # each meets a hundred, of which one message names some
+        met = [id for id in garbage[100 * epoch : 100 * epoch + 100] if not known.has(id)][:60]
+        known = fetched(options, part, known, met, epoch) if met else known
+    assert sum(n for path, n in registry.asked.items() if path.startswith("GET /schemas/")) == 120
+    assert known.closed == 1
+    value = b"\0" + (5999).to_bytes(4, "big")
+    assert read(known, node, value, b"\0" + (1000).to_bytes(4, "big")) == [
+        "its schema id is 5999, which the subject does not have; after 100 unknown ids, the run asks for no others",
+        "its schema id is 1000, which the registry does not have",
+    ]
+    new = registry.add("t-value", {**SECOND, "doc": "registered meanwhile"})
+    body = {"amount": 7, "currency": "EUR", "at": 0, "place": None}
+    assert isinstance(read(known, node, written(new, SECOND, body))[0], str)
+    now = looked_at(options, part, known, 60)
+    assert read(now, node, written(new, SECOND, body))[0]["amount"] == 7
+    assert registry.asked["GET /subjects/t-value/versions/1"] == 1
+    assert now.closed == 60
+    again = Known.load(json.loads(json.dumps(now.dump()))).after(59)  # the epoch is repeated: nothing may change
+    assert (again.closed, again.ids) == (60, now.ids)
+    later = again.after(60)
+    assert (later.closed, later.unknown, len(later.former)) == (None, {}, 120)
+    gone = source(TEXT, "http://127.0.0.1:9")[1]
+    asked, ask = list[str](), Registry.by_id
+
+    def counted(self: Registry, id: str) -> WriterSchema | None:
+        asked.append(id)
+        return ask(self, id)
+
+    monkeypatch.setattr(Registry, "by_id", counted)
+    assert len(fetched(gone, part, later, garbage[:60], 61).unknown) == 60
+    assert asked == garbage[:1]  # one that is not answered is enough
+    many = replace(later, unknown=dict.fromkeys(map(str, range(9000, 11000)), 61)).after(61)
+    assert len(many.former) == 1000
+
+
+def test_a_reader_schema_of_another_kind_is_not_kept(registry: Double) -> None:
+    registry.add("t-value", SECOND)
+    node, options = source(TEXT, registry.url)
+    [part] = registered_parts(node, options)
+    known = replace(settled(options, part, Known()), reader=WriterSchema("json", "{}"))
+    assert settled(options, part, known).reader == WriterSchema("avro", json.dumps(SECOND))
 
 
 def test_no_record_ends_a_run_by_its_schema(registry: Double) -> None:
