@@ -229,6 +229,8 @@ def _store(store: Store) -> str:
         )
     if store.expire is not None:
         text += f" (expire = {duration(store.expire)})"
+    if store.forget is not None:
+        text += f" (forgets after {duration(store.forget)})"
     return text + (", implied" if store.implied else "")
 
 

@@ -8,7 +8,7 @@ from vsc.compiler.passes.check import CheckedTopology
 from vsc.compiler.passes.shapes import Shape
 from vsc.plan import ROW_CHANGE, Correct, Grace, Item, Node, RowChanges, Schema
 
-__all__ = ["correct", "grace_of", "max_age", "row_changes"]
+__all__ = ["correct", "forgotten", "grace_of", "max_age", "row_changes"]
 
 
 def correct(
@@ -45,6 +45,28 @@ def row_changes(
     line, added = checked.source.line_of(declaration.span), added_name(checked, name, "changes")
     operation = RowChanges(left, items, versioned)
     return Node(added, "stream", Schema(schema.key, value), operation, (read,), line, part_of=name)
+
+
+def forgotten(checked: CheckedTopology, name: str) -> int | None:
+    """How far behind the clock, in ms, nobody needs the rows of the corrected join `name` any more; None: never.
+
+    The next join of a chain needs them for as long as it corrects; whatever else needs the row before a change may get
+    another row of its key, however late.
+    """
+    sunk = {sink.name.text for sink in checked.topology.sinks}
+    longest, waiting = 0, [name]
+    while waiting:
+        for reader in checked.topology.consumers(waiting.pop()):
+            declaration = checked.topology.nodes[reader]
+            assert isinstance(declaration, syntax.DerivedDecl)
+            match declaration.operation:
+                case syntax.Filter(materialize=None) | syntax.Map(materialize=None) if reader not in sunk:
+                    waiting.append(reader)
+                case syntax.Join(correct=syntax.Correct(within=within)):
+                    longest = max(longest, within.milliseconds + 1)
+                case _:
+                    return None
+    return longest or None
 
 
 def grace_of(join: syntax.Join) -> int | None:

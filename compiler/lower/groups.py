@@ -44,10 +44,12 @@ def aggregate(
     final = operation.window is not None and operation.window.emit == "final"
     if checked.kinds[read] == "table":
         changes, row = _changes(checked, name, read, shape, used, window)
-        of_table = Aggregate("table", row, shape.calls, shape.items, None, False)
+        moving = window if window is not None and window.moving else None
+        of_table = Aggregate("table", row, shape.calls, shape.items, moving, False)
         if window is None or not final:
             return (changes,), of_table, changes.name
-        of_table = replace(of_table, calls=(*shape.calls, _NEWEST), timed=True)  # as if no other row had ever come
+        if moving is None:
+            of_table = replace(of_table, calls=(*shape.calls, _NEWEST), timed=True)  # as if no other row had ever come
         added = added_name(checked, name, "windows")
         store, status = Store(added, "unversioned", implied=True), checked.statuses[name]
         windows = Node(
@@ -75,9 +77,11 @@ def _changes(
         *(Column(f"new#{column.name}", column.type) for column in columns),
         *(VALIDITY if complete else ()),
     )
-    key = shape.schema.key  # the group, and the window's bounds
+    steady = window is not None and window.moving
+    window = None if steady else window
+    key = shape.schema.key[: len(shape.group)] if steady else shape.schema.key  # the group, and the window's bounds
     versioned = checked.statuses[read].versioned and not complete
-    operation = GroupChanges(shape.group, tuple(c.name for c in columns), versioned, complete, window)
+    operation = GroupChanges(shape.group, tuple(c.name for c in columns), versioned, complete, window, steady)
     line = checked.source.line_of(checked.topology.nodes[name].span)
     added = added_name(checked, name, "changes")
     changes = Node(added, "stream", Schema(key, value), operation, (read,), line, part_of=name)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
-from vsc.compiler.lower.correct import correct, grace_of, max_age, row_changes
+from vsc.compiler.lower.correct import correct, forgotten, grace_of, max_age, row_changes
 from vsc.compiler.lower.exploded import exploded
 from vsc.compiler.lower.foreign import foreign_key_join
 from vsc.compiler.lower.groups import aggregate
@@ -173,7 +173,16 @@ def _node(
     aggregates = isinstance(declaration, syntax.DerivedDecl) and isinstance(declaration.operation, syntax.Aggregate)
     held = aggregates and isinstance(operation, Suppress)  # final windows of a table: the node in front has the store
     store = None if held else checked.stores.of(name)
+    if store is not None and store.implied and _corrected(declaration):
+        store = replace(store, forget=forgotten(checked, name))
     return Node(name, kind, shape.schema, operation, inputs, line, store, checked.statuses.get(name))
+
+
+def _corrected(declaration: syntax.SourceDecl | syntax.DerivedDecl) -> bool:
+    """Whether a table is the result of a corrected join."""
+    if not isinstance(declaration, syntax.DerivedDecl) or not isinstance(declaration.operation, syntax.Join):
+        return False
+    return declaration.operation.correct is not None
 
 
 def _source(checked: CheckedTopology, declaration: syntax.SourceDecl, shape: Shape, rank: int) -> Source:

@@ -300,9 +300,6 @@ def _no_window(topology: Topology, kinds: Kinds, window: syntax.Window, read: sy
         message = f"`{name}` is a table whose rows get new times: a row would leave one window and enter another"
         help = "remove the `window` clause; streams have windows, and tables that a join with `correct` makes"
         return [_misplaced(window.span, message, help)]
-    if window.kind.text in ("sliding", "session"):
-        message = f"a table has no `{window.kind.text}` windows: a row that is taken back would split them"
-        return [_misplaced(window.span, message, "use `tumbling` or `hopping`")]
     return []
 
 

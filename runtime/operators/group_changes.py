@@ -33,6 +33,7 @@ class _GroupChanges(Step):
         self._group = site.evaluation(operation.group)
         self._columns = travelling(site.inputs[0], operation)
         self._window = None if operation.window is None else RowWindows(site, operation.window)
+        self._steady = operation.steady
         self._keys = KeyCodec([item.expr.type for item in operation.group])
 
     def process(self, flow: Flow) -> Flow:
@@ -42,6 +43,8 @@ class _GroupChanges(Step):
         same = taken_back.same(added, self._keys)
         if self._window is not None:
             return self._in_windows(self._window, flow, taken_back, added, same)
+        before = flow.time if flow.old is None or not self._steady else flow.old.time
+        same &= before == flow.time
         both, leaving = np.flatnonzero(same), np.flatnonzero(taken_back.there & ~same)
         joining = np.flatnonzero(added.there & ~same)
         rows = np.concatenate([leaving, both, joining])
@@ -49,7 +52,9 @@ class _GroupChanges(Step):
         old = np.concatenate([leaving, both, np.full(len(joining), -1)])[order]
         new = np.concatenate([np.full(len(leaving), -1), both, joining])[order]
         place = np.concatenate([leaving, len(flow) + both, len(flow) + joining])[order]
-        return self._sent(flow, taken_back, added, rows[order], (old, new), place)
+        rows = rows[order]
+        found = self._sent(flow, taken_back, added, rows, (old, new), place)
+        return replace(found, time=np.where(new < 0, before[rows], found.time)) if self._steady else found
 
     def _in_windows(self, windows: RowWindows, flow: Flow, taken_back: NewKeys, added: NewKeys, same: Mask) -> Flow:
         """The changes for each window of the rows: the old group's first, in the order of the windows."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from vsc.runtime.operators.columns.flow import Flow, Old, blanked
 from vsc.runtime.operators.expiring import Expiring
+from vsc.runtime.operators.forgetting import Forgetting
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import Lookup, TableRows
@@ -37,6 +38,8 @@ class TableStep(Step):
         self._site, self._rows, self._dedupe = site, rows, dedupe
         after = site.node.expire if site.table is not None else None
         self._expiring = None if after is None else Expiring(site, after)
+        after = site.node.forget if site.table is not None else None
+        self._forgetting = None if after is None else Forgetting(site, after)
 
     def process(self, flow: Flow) -> Flow:
         """The changes of this table for those of its input (or for a stream's records)."""
@@ -45,6 +48,8 @@ class TableStep(Step):
         changed = flow.with_rows(found.present, found.values)
         if self._expiring is not None:
             return self._site.stored(self._expiring.applied(changed.select(kept)))
+        if self._forgetting is not None:
+            return self._forgetting.stored(changed.select(kept))
         store, dedupe = self._site.table, self._dedupe
         if store is None and self._site.intervals:  # a look-up finds no row where an expression has failed
             present = changed.present & kept

@@ -33,8 +33,38 @@ table now = aggregate priced group by c window {window} select count(*) as n, su
 table final = aggregate priced group by c window {window} emit final select count(*) as n, sum(usd) as usd;
 table closed = suppress now until window closes;
 table same = aggregate waited group by c window {window} emit final select count(*) as n, sum(usd) as usd;
+table gaps = aggregate priced group by c window {gap} select count(*) as n, sum(usd) as usd, max(usd) as most;
+table gaps_closed = suppress gaps until window closes;
+table gaps_final =
+  aggregate priced group by c window {gap} emit final select count(*) as n, sum(usd) as usd, max(usd) as most;
+table gaps_same =
+  aggregate waited group by c window {gap} emit final select count(*) as n, sum(usd) as usd, max(usd) as most;
+table slides = aggregate priced group by c window {slide} select count(*) as n, sum(usd) as usd, max(usd) as most;
+table slides_closed = suppress slides until window closes;
+table slides_final =
+  aggregate priced group by c window {slide} emit final select count(*) as n, sum(usd) as usd, max(usd) as most;
+table slides_same =
+  aggregate waited group by c window {slide} emit final select count(*) as n, sum(usd) as usd, max(usd) as most;
 sink priced to memory (); sink sums to memory (); sink final to memory (); sink same to memory ();
-sink closed to memory ();
+sink closed to memory (); sink gaps to memory (); sink gaps_closed to memory (); sink gaps_final to memory ();
+sink gaps_same to memory (); sink slides to memory (); sink slides_closed to memory (); sink slides_final to memory ();
+sink slides_same to memory ();
+"""
+SESSIONS = """
+select c, min(t), max(t), count(*), sum(usd)::bigint, max(usd) from (
+  select *, sum(begins) over (partition by c order by t) as number from (
+    select currency as c, t, usd, (t - lag(t) over (partition by currency order by t) > {gap}) is not false as begins
+    from joined))
+group by c, number
+"""
+SLIDING = """
+select s.c, start, start + {size}, count(*), sum(usd)::bigint, max(usd)
+from (
+  select currency as c, greatest(t - {size}, 0) as start from joined
+  union select a.currency, a.t + 1 from joined a join joined b
+    on a.currency = b.currency and b.t between a.t + 1 and a.t + 1 + {size}
+) s join joined j on j.currency = s.c and j.t between start and start + {size}
+group by all
 """
 JOINED = """
 select p.id, p.currency, p.amount * if(r.gone, null, r.rate) as usd, p.t
@@ -83,7 +113,9 @@ def test_corrected_results_are_those_of_batch_sql_and_final_windows_those_of_gra
     grace = rng.choice(("", "", f"grace {rng.randint(0, within)} ms"))
     rows = rows_of(rng, within, disorder)
     left = list(rows)
-    text = TEXT.format(mode=mode, within=within, before=before, window=window, grace=grace)
+    gap = rng.choice((2, 3, 5))
+    gaps, slides = (f"{kind} = {gap} ms, grace = {disorder} ms)" for kind in ("session (gap", "sliding (difference"))
+    text = TEXT.format(mode=mode, within=within, before=before, window=window, grace=grace, gap=gaps, slide=slides)
     with TopologyTestDriver(text, partitions=rng.randint(1, 8)) as driver:
         while left:
             count = rng.choice((1, 3, 20, 60))
@@ -95,21 +127,28 @@ def test_corrected_results_are_those_of_batch_sql_and_final_windows_those_of_gra
             del left[:count]
         driver.drain()
         counted = driver.metrics()
-        ends = {node: newest(driver, node) for node in ("priced", "sums", "closed")}
+        moving = ("gaps", "gaps_closed", "slides", "slides_closed")
+        ends = {node: newest(driver, node) for node in ("priced", "sums", "closed", *moving)}
         final, same = ([(r.key, r.value, r.timestamp) for r in driver.read(n)] for n in ("final", "same"))
+        finals = {kind: driver.read(f"{kind}_final") for kind in ("gaps", "slides")}
+        sames = {kind: driver.read(f"{kind}_same") for kind in ("gaps", "slides")}
     assert not counted["dropped_records"].keys() - ({"priced", "waited"} if mode == "" else set())
     assert "priced" not in counted["late_versions"]
-    expected = batch(rows, mode, before, size, advance)
+    expected = batch(rows, mode, before, size, advance, gap)
     assert ends["priced"] == expected["priced"]
     assert ends["sums"] == expected["sums"]
     assert ends["closed"] == expected["windows"]
     assert {tuple(key.values()): tuple((value or {}).values()) for key, value, _ in final} == expected["windows"]
     assert len(final) == len(expected["windows"])
     assert final == same
+    for kind in ("gaps", "slides"):
+        assert ends[kind] == ends[f"{kind}_closed"] == expected[kind]
+        assert len(finals[kind]) == len(expected[kind])
+        assert sorted(finals[kind], key=str) == sorted(sames[kind], key=str)  # those of one moment have no order
 
 
 def batch(
-    rows: Sequence[tuple[str, dict[str, Any]]], mode: str, before: str, size: int, advance: int
+    rows: Sequence[tuple[str, dict[str, Any]]], mode: str, before: str, size: int, advance: int, gap: int
 ) -> dict[str, dict[Any, Any]]:
     """What tables end as, by SQL over all rows."""
     with duckdb.connect(config={"threads": 1}) as db:
@@ -126,6 +165,10 @@ def batch(
             from joined, generate_series(0, 500, {advance}) as s(start)
             where t >= start and t < start + {size} group by all
         """).fetchall()
+        moving = {
+            "gaps": db.sql(SESSIONS.format(gap=gap)).fetchall(),
+            "slides": db.sql(SLIDING.format(size=gap)).fetchall(),
+        }
 
     def moment(ms: int) -> datetime:
         return datetime.fromtimestamp(ms / 1000, UTC)
@@ -134,4 +177,8 @@ def batch(
         "priced": {(id,): (c, usd) for id, c, usd in priced},
         "sums": {(c,): (n, usd) for c, n, usd in sums},
         "windows": {(c, moment(begin), moment(end)): (n, usd) for c, begin, end, n, usd in windows},
+        **{
+            kind: {(c, moment(begin), moment(end)): tuple(values) for c, begin, end, *values in found}
+            for kind, found in moving.items()
+        },
     }

@@ -316,7 +316,7 @@ class _Operations(Growing):
         if rng.random() < 0.3:
             return
         if self.nodes[-1].name in self.corrected and rng.random() < 0.4:
-            window, text = self._window(("tumbling", "hopping"))
+            window, text = self._window(rng.choice((("tumbling", "hopping"), ("sliding", "session"))))
             final = rng.random() < 0.6
             self._aggregate(self.nodes[-1], window, text + (" emit final" if final else ""), final)
         elif rng.random() < 0.7:

@@ -107,6 +107,8 @@ def _node(node: nodes.Node, before: dict[str, nodes.Node], own: Set[_Called], pa
         yield f"{path}/operation/max_ahead", f"{ahead} is negative"
     if node.expire is not None and not _expires(node):
         yield f"{path}/store/expire", f"the rows of node {node.name!r} cannot expire after {node.expire} ms"
+    if node.forget is not None and not (node.store is not None and node.store.implied and node.forget > 0):
+        yield f"{path}/store/forget", f"the rows of node {node.name!r} cannot be forgotten after {node.forget} ms"
     if not 0 <= node.bounds <= len(node.schema.key):
         yield f"{path}/bounds", f"{node.bounds} is not a number of key columns"
     names = [column.name for column in (*node.schema.key, *node.schema.value)]

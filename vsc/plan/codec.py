@@ -57,10 +57,10 @@ _LEFT_OUT: dict[type, frozenset[str]] = {
     nodes.Sink: frozenset({"part_of"}),
     nodes.Explode: frozenset({"position"}),
     nodes.Map: frozenset({"timestamp"}),
-    nodes.Store: frozenset({"expire", "history"}),
+    nodes.Store: frozenset({"expire", "history", "forget"}),
     nodes.Subscribe: frozenset({"complete"}),
     nodes.Answer: frozenset({"complete"}),
-    nodes.GroupChanges: frozenset({"complete", "window"}),
+    nodes.GroupChanges: frozenset({"complete", "window", "steady"}),
     nodes.Stage: frozenset({"intervals"}),
     nodes.Window: frozenset({"offset", "zone", "months"}),
 }

@@ -20,7 +20,7 @@ Clock = Choice["input", "records"]
 """What stream time is (`Plan.clock`)."""
 
 EXPIRING = "expiring"
-"""What a table whose rows expire keeps beside them: when each does."""
+"""What a table whose rows expire, or are forgotten, keeps beside them: when each is."""
 
 FORMAT_VERSION = 2
 """The format version of the plan's JSON. Plans of other format versions are refused."""
@@ -63,6 +63,11 @@ class Node:
         return None if self.store is None else self.store.expire
 
     @property
+    def forget(self) -> int | None:
+        """How far behind the clock, in ms, the rows of its table are forgotten; None: they stay."""
+        return None if self.store is None else self.store.forget
+
+    @property
     def complete(self) -> bool:
         """Whether its table is right as of every time within its retention."""
         return self.store is not None and self.store.history == "complete"
@@ -80,7 +85,7 @@ class Node:
     @property
     def keeps(self) -> str | None:
         """What it keeps beside its table, in the words of the store's name."""
-        return self.operation.keeps if self.expire is None else EXPIRING
+        return self.operation.keeps if self.expire is None and self.forget is None else EXPIRING
 
     @property
     def taken(self) -> tuple[str, ...]:

@@ -76,8 +76,9 @@ class Store:
     `retention`, how far behind stream time a look-up as of a time can go; `grace`, how far behind it a write is still
     accepted; `segment`, the span of a segment. An unversioned store has None for each; `expire` is its own: a row whose
     time is so many ms behind the clock is removed; None: rows stay. `implied` is true if no clause asked for the store,
-    but an operator needs it. `history` of a versioned one: with ``complete``, the table as of every time within the
-    retention is its operation over its inputs as of that time (KIP-914, "Attempt 2").
+    but an operator needs it: then it may `forget`, without a tombstone, rows whose time is so many ms behind the clock,
+    as nothing changes them any more; None: rows stay. `history` of a versioned one: with ``complete``, the table as of
+    every time within the retention is its operation over its inputs as of that time (KIP-914, "Attempt 2").
     """
 
     name: str
@@ -88,6 +89,7 @@ class Store:
     implied: bool = False
     expire: int | None = None
     history: Choice["latest", "complete"] = "latest"
+    forget: int | None = None
 
 
 @record

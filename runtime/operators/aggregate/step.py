@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from vsc.runtime.operators.aggregate.groups.travelled import Travelled
 from vsc.runtime.operators.aggregate.view import GROUPS
 from vsc.runtime.operators.aggregate.windows.columns import WindowColumns
 from vsc.runtime.operators.aggregate.windows.moving import MovingWindows
+from vsc.runtime.operators.aggregate.windows.of_table import TableWindows
 from vsc.runtime.operators.aggregate.windows.sessions import SessionColumns
 from vsc.runtime.operators.aggregate.windows.sliding import SlidingColumns
 from vsc.runtime.operators.columns.flow import Flow, chosen
@@ -37,7 +39,7 @@ _LOOPS: dict[str, type[MovingWindows]] = {
 class _Aggregate(Step):
     def __init__(self, site: Site, operation: Aggregate) -> None:
         self._site, self._operation = site, operation
-        self._taken: GroupColumns | TableGroupColumns | WindowColumns | MovingWindows | None = None
+        self._taken: GroupColumns | TableGroupColumns | TableWindows | WindowColumns | MovingWindows | None = None
 
     def process(self, flow: Flow) -> Flow:
         site, operation = self._site, self._operation
@@ -75,9 +77,12 @@ class _Aggregate(Step):
         assert isinstance(self._taken, WindowColumns | MovingWindows)
         return self._taken.release(waiting, at)
 
-    def _table(self) -> TableGroupColumns:
-        site, folding = self._site, Folding(self._site.node, self._operation)
-        rows = Travelled(site.plan, site.node, self._operation)
+    def _table(self) -> TableGroupColumns | TableWindows:
+        site, operation = self._site, self._operation
+        rows = Travelled(site.plan, site.node, operation)
+        if operation.window is not None:  # all rows of a window are added again, like those of a stream
+            return TableWindows(site, operation, Folding(site.node, replace(operation, over="stream")), rows)
+        folding = Folding(site.node, operation)
         if site.node.complete:
             return CompleteGroups(site, folding, rows, self._state(site.kv, folding.calls.numbered), self._past())
         return TableGroupColumns(site, folding, rows, self._state(site.kv, folding.calls.numbered))

@@ -12,10 +12,11 @@ from vsc.plan.types import BIGINT
 from vsc.runtime.operators.aggregate.functions.calls import Calls, Group
 from vsc.runtime.operators.aggregate.groups.state import SUFFIX, AggregateState, moving
 from vsc.runtime.operators.aggregate.windows.grid import grid_of
+from vsc.runtime.operators.aggregate.windows.rows_view import RowsView
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.views.question import Question, Status, StoreInfo
-from vsc.runtime.operators.views.view import Contents, Entry, SideStore, clock
+from vsc.runtime.operators.views.view import Contents, Entry, SideStore, StoreView, clock
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end
 
@@ -99,9 +100,11 @@ def _contents(plan: Plan, node: Node, operation: Aggregate) -> Contents:
 
 
 def _encoded(plan: Plan, node: Node, operation: Aggregate) -> tuple[Column, ...]:
-    """What groups are encoded with: the window, and each call with the types that it keeps."""
+    """What groups are encoded with: the window, and each call with the types that it keeps, or the rows."""
     window = operation.window
     bounds = () if window is None else (Column(" ".join(map(str, window.shape)), BIGINT),)
+    if window is not None and operation.over == "table":
+        return bounds + operation.row.value
     calls = enumerate(operation.calls)
     return bounds + tuple(
         Column(f"{n} {c.function} {c.distinct} {[*map(str, c.kept_types)]}", c.type) for n, c in calls
@@ -121,4 +124,9 @@ def _due(node: Node, operation: Aggregate, kv: OrderedKV, prefix: bytes) -> int 
     return end + window.lingers
 
 
-GROUPS = SideStore(SUFFIX, _contents, _View, lambda operation: moving(operation.final), _encoded, _due)
+def _opened(node: Node, operation: Aggregate, info: StoreInfo, kv: OrderedKV) -> StoreView:
+    of_rows = operation.over == "table" and operation.window is not None
+    return RowsView(node, operation, info, kv) if of_rows else _View(node, operation, info, kv)
+
+
+GROUPS = SideStore(SUFFIX, _contents, _opened, lambda operation: moving(operation.final), _encoded, _due)

@@ -1,4 +1,4 @@
-"""What a table whose rows expire keeps beside them: when each row expires, by time and key; and a view of it."""
+"""What a table whose rows expire, or are forgotten, keeps beside them: when each is, by time and key; a view of it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ __all__ = ["EXPIRY", "SUFFIX"]
 SUFFIX = b"x"
 
 
+def _after(node: Node) -> int:
+    """How far behind the clock, in ms, rows go."""
+    return node.expire or node.forget or 0
+
+
 class _View:
-    """The keys of the rows; `due`: the stream time at which the row expires. Nothing is held back: the table has it."""
+    """The keys of the rows; `due`: the stream time at which the row goes. Nothing is held back: the table has it."""
 
     held = 0
 
     def __init__(self, node: Node, operation: Operation, info: StoreInfo, kv: OrderedKV) -> None:
-        self._rows, self._after = Suppressed(kv, info.prefix), node.expire or 0
+        self._rows, self._after = Suppressed(kv, info.prefix), _after(node)
         self._keys = KeyCodec([c.type for c in info.key])
 
     @property
@@ -50,7 +55,7 @@ def _encoded(plan: Plan, node: Node, operation: Operation) -> tuple[Column, ...]
 
 def _due(node: Node, operation: Operation, kv: OrderedKV, prefix: bytes) -> int | None:
     first = next(Suppressed(kv, prefix).until(FAR), None)
-    return None if first is None else first.place + (node.expire or 0)
+    return None if first is None else first.place + _after(node)
 
 
 EXPIRY = SideStore(SUFFIX, _contents, _View, lambda _: MOVING, _encoded, _due)

@@ -20,9 +20,10 @@ _MILLISECOND = 1000
 class _Limited:
     """A store as its clock, which shows `now`, leaves it: without what has expired by the time `horizon`."""
 
-    def __init__(self, view: StoreView, now: int, horizon: int, operation: Any) -> None:
-        self._view, self._now, self._horizon = view, now, horizon
+    def __init__(self, view: StoreView, now: int, horizon: int, node: Node) -> None:
+        self._view, self._now, self._horizon, operation = view, now, horizon, node.operation
         self._window = operation.window if isinstance(operation, Aggregate) else None
+        self._forget = node.forget
         self.stream_time = clock(now)
 
     @property
@@ -47,6 +48,8 @@ class _Limited:
             return False
         if self._window is not None:
             return _closes(self._window, entry) < self._horizon
+        if self._forget is not None and (time := entry.extra[0]) is not None:
+            return bool(time + self._forget <= self._now)
         due = entry.extra[1]
         return due is not None and due <= self._now
 
@@ -61,8 +64,8 @@ def limited(view: StoreView, node: Node, now: int, horizon: int) -> StoreView:
     """The view, without rows that a partition may still have and another may not."""
     operation = node.operation
     windowed = isinstance(operation, Aggregate) and operation.window is not None
-    if windowed or isinstance(operation, Distinct | StreamStreamJoin | WithinAggregate):
-        return _Limited(view, now, horizon, operation)
+    if windowed or node.forget is not None or isinstance(operation, Distinct | StreamStreamJoin | WithinAggregate):
+        return _Limited(view, now, horizon, node)
     return view
 
 

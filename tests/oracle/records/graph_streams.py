@@ -121,12 +121,12 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             return _explode_changes(parts, node, step, forward)
         case ToStream():
             return to_stream.ToStream(forward).process
-        case GroupChanges(group, versioned=versioned, window=window) as step:
+        case GroupChanges(group, versioned=versioned, window=window, steady=steady) as step:
             table = parts.schema(node)
             mapped = expressions.items(node.owner, group, [table])
             columns = group_changes.travelling(table, node.schema)
             grouped = group_changes.GroupChanges(
-                node, mapped, columns, versioned, window, parts.context, forward,
+                node, mapped, columns, versioned, window, steady, parts.context, forward,
                 parts.behind(node.inputs[0]) if step.complete else None,
             )  # fmt: skip
             return grouped.process

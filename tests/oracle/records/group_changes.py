@@ -43,6 +43,7 @@ class GroupChanges:
         "_group",
         "_name",
         "_node",
+        "_steady",
         "_store",
         "_validity",
         "_versioned",
@@ -56,13 +57,14 @@ class GroupChanges:
         columns: tuple[tuple[bool, int], ...],
         versioned: bool,
         window: Window | None,
+        steady: bool,
         context: Context,
         forward: RecordConsumer,
         store: TableStore | None = None,
     ) -> None:
         self._store = store
         self._node, self._name, self._window = node.name, node.owner, window
-        self._group = group
+        self._group, self._steady = group, steady
         self._columns = columns
         self._versioned = versioned
         self._context = context
@@ -80,11 +82,12 @@ class GroupChanges:
         if self._window is not None:
             self._in_windows(taken, added, before, time)
             return
-        if taken is not None and added is not None and taken[0] == added[0]:
+        before = before if self._steady else time
+        if taken is not None and added is not None and taken[0] == added[0] and before == time:
             self._send(taken[1], added[1], added[0], time)
             return
         if taken is not None:
-            self._send(taken[1], None, taken[0], time)
+            self._send(taken[1], None, taken[0], before)
         if added is not None:
             self._send(None, added[1], added[0], time)
 

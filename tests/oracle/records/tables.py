@@ -131,7 +131,8 @@ class _UnversionedTable:
 
     def __init__(self, node: Node, context: Context, results: bool) -> None:
         self._window = node.operation.window if isinstance(node.operation, Aggregate) else None
-        self._context = context
+        self._context, self._node = context, node.name
+        self._forget = None if node.store is None else node.store.forget
         self._rows: dict[Row, tuple[Row, int]] = {}
         self._order = rows_in_order([c.type for c in node.schema.key])
 
@@ -147,7 +148,10 @@ class _UnversionedTable:
 
     def newest(self, key: Row) -> Before | None:
         found = self._rows.get(key)
-        return None if found is None else Before.of(*found)
+        clock = self._context.clock
+        if found is None or (clock is not None and self._forgotten(found[1], clock.asked(self._node))):
+            return None
+        return Before.of(*found)
 
     def lookup(self, key: Row, as_of: int | None) -> Found | Missed:
         if as_of is not None:
@@ -163,8 +167,14 @@ class _UnversionedTable:
         after = window.grace + {"session": window.size + 1, "sliding": 1}.get(window.kind, 0)
         return bool(end + after < self._context.clock.asked(self._context.asker))
 
+    def _forgotten(self, time: int, now: int) -> bool:
+        return self._forget is not None and time + self._forget <= now
+
     def content(self) -> Content:
-        return None, 0, [(key, *self._rows[key], None) for key in sorted(self._rows, key=self._order)]
+        clock = self._context.clock
+        now = -1 if clock is None else clock.kept(self._node)
+        kept = [key for key in sorted(self._rows, key=self._order) if not self._forgotten(self._rows[key][1], now)]
+        return None, 0, [(key, *self._rows[key], None) for key in kept]
 
 
 def open_table(node: Node, context: Context, results: bool) -> TableStore:

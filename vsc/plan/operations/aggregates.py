@@ -46,6 +46,11 @@ class Window:
         return shape if any(shape[3:]) else shape[:3]
 
     @property
+    def moving(self) -> bool:
+        """Whether the rows decide where windows are."""
+        return self.kind in ("sliding", "session")
+
+    @property
     def span(self) -> int:
         """How far the end of a window can be behind the time of its result. A session's end is that time."""
         return 0 if self.kind == "session" else self.size + (_SET_BACK if self.zone else 0)
@@ -53,7 +58,7 @@ class Window:
     @property
     def held(self) -> int:
         """How far stream time is ahead of a result when the window closes, at most."""
-        inclusive = self.kind in ("sliding", "session")  # still open at its end plus grace
+        inclusive = self.moving  # still open at its end plus grace
         return (self.size if self.kind == "session" else self.span) + self.grace + inclusive
 
     @property
@@ -72,6 +77,8 @@ class GroupChanges(Facts):
     that is taken back), then the other columns that it reads; if `complete`, last those of `VALIDITY`. `versioned`:
     changes that are not their key's newest are dropped. `window`: of a table whose row times never change, the windows
     that a row counts in, tumbling or hopping ones; their bounds end the key. What is too late for one is dropped.
+    `steady`: of such a table, for windows that the aggregate finds itself: a row that takes the place of one of another
+    time is two changes, each at the time of its row.
     """
 
     reads = ("table",)
@@ -86,6 +93,7 @@ class GroupChanges(Facts):
     versioned: bool
     complete: bool = False
     window: Window | None = None
+    steady: bool = False
     op: Choice["group_changes"] = "group_changes"
 
     @property
@@ -120,11 +128,12 @@ class AggregateCall:
 class Aggregate(Facts):
     """Aggregates the groups of a stream's records, or of a table's rows, by the input's key.
 
-    For a table, the input is a `GroupChanges`. `row` is the schema of the aggregated rows: for a stream the input's;
-    for a table an empty key and the columns that travelled. `items` see, as input 0, the group's key columns (with a
-    window's bounds) and the calls' results as columns ``#0``, ``#1``, ... `final`: a window's result is sent once, when
-    it closes (KIP-825). `timed`: the last call gives the time of a result, the highest one of the rows that the group
-    has; otherwise it is the highest one of those that it has ever had.
+    For a table, the input is a `GroupChanges`, and a `window` is a sliding one or a session. `row` is the schema of the
+    aggregated rows: for a stream the input's; for a table an empty key and the columns that travelled. `items` see, as
+    input 0, the group's key columns (with a window's bounds) and the calls' results as columns ``#0``, ``#1``, ...
+    `final`: a window's result is sent once, when it closes (KIP-825). `timed`: the last call gives the time of a
+    result, the highest one of the rows that the group has; otherwise it is the highest one of those that it has ever
+    had.
     """
 
     results = True

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from tests.oracle.records.aggregate.groups import Calls
 from tests.oracle.records.aggregate.results import Results
 from tests.oracle.records.aggregate.session_windows import SessionWindows
 from tests.oracle.records.aggregate.sliding_windows import SlidingWindows
+from tests.oracle.records.aggregate.table_windows import TableWindows
 from tests.oracle.records.aggregate.time_windows import TimeWindows
 from tests.oracle.records.aggregate.unwindowed import StreamGroups, TableGroups, TravelledRows
 from tests.oracle.records.aggregate.windows import WindowedAggregate
@@ -38,6 +40,9 @@ class Operator(Protocol):
 
 def aggregate_operator(plan: Plan, node: Node, operation: Aggregate, results: Results, context: Context) -> Operator:
     """The operator of `node`. A `WindowedAggregate` that is final holds windows back."""
+    if operation.window is not None and operation.over == "table":
+        calls = Calls(node, replace(operation, over="stream"))
+        return TableWindows(plan, node, operation.window, calls, results, context)
     calls = Calls(node, operation)
     if operation.window is not None:
         kind = _WINDOWS[operation.window.kind]
