@@ -153,11 +153,11 @@ def _row(number: int, place: str, message: str, help: str = "") -> Row:
 
 def _scopes(place: WrongPlace) -> set[str]:
     """What a row can be for: the statement, its operation."""
-    at, head = operation(place), place.word_at(place.first)
+    at, head = operation(place), place.word_at(place.first).lower()
     if place.index == place.first:
         return {"*", "first"}
     kind = {"*", head, "node"} if head in _SOURCES else {"*", head}
-    return kind if at is None else kind | {"operation", operations().get(place.word_at(at), "")}
+    return kind if at is None else kind | {"operation", operations().get(place.word_at(at).lower(), "")}
 
 
 def _test(part: str) -> Test:

@@ -200,8 +200,8 @@ def _unexpected(place: WrongPlace) -> Explanation:
 
 def _form(place: WrongPlace) -> str:
     """The form of the clause that ends too early, or of the statement, as a last resort."""
-    at, head = operation(place), place.word_at(place.first)
-    word = head if at is None else place.word_at(at)
+    at, head = operation(place), place.word_at(place.first).lower()
+    word = head if at is None else place.word_at(at).lower()
     if at is not None and (clause := _unfinished_clause(place, at)) is not None:
         return f"the form is `{clause}`"
     if word in operations() or word in ("sink", "topology"):
@@ -213,7 +213,7 @@ def _form(place: WrongPlace) -> str:
 
 def _unfinished_clause(place: WrongPlace, at: int) -> str | None:
     """The form of the clause in which the place is, if neither another clause nor the end can follow here."""
-    clauses = clauses_of(place.word_at(at))
+    clauses = clauses_of(place.word_at(at).lower())
     order = [clause.word for clause in clauses]
     begun = next((word for index in range(place.index - 1, at, -1) if (word := place.word_at(index)) in order), None)
     if begun is None:

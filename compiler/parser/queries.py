@@ -21,7 +21,7 @@ def as_operations(place: WrongPlace, index: int) -> str:
     """What to write in place of the query whose ``select`` is at `index`: a `filter` ahead for ``where``, an
     `aggregate` for ``group by`` or a call that needs one, else a `map`; a `filter` behind for ``having``."""
     clauses = _clauses(place, index)
-    name, kind = declared(place), place.word_at(place.first)
+    name, kind = declared(place), place.word_at(place.first).lower()
     source = _text(place, clauses, "from", 1)
     source = source if source.strip("`").isidentifier() else "..."
     items = _items(place, *clauses.get("select", (index, index)))

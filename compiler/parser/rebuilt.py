@@ -95,7 +95,7 @@ def in_key(place: WrongPlace) -> bool:
 
 def rekey(place: WrongPlace) -> str:
     """A source whose key is an expression: the key, computed after it."""
-    kind, name = place.word_at(place.first), place.word_at(place.first + 1)
+    kind, name = place.word_at(place.first).lower(), place.word_at(place.first + 1)
     call = text(place, place.index - 1, closing(place, place.index))
     if kind == "stream":
         rekey = f"stream {_called(name, '_by')} = rekey {name} by {call} as k;"

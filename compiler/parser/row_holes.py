@@ -51,7 +51,7 @@ _OWN_OPTIONS = {
 def clauses_before(place: WrongPlace) -> list[str]:
     """The first words of the clauses in front of the place, but those inside others: ``correct ... within``."""
     at = operation(place) or place.first
-    own = {clause.word: re.findall(r"[a-z_]+", clause.form) for clause in clauses_of(place.word_at(at))}
+    own = {clause.word: re.findall(r"[a-z_]+", clause.form) for clause in clauses_of(place.word_at(at).lower())}
     found: list[str] = []
     for word in map(place.word_at, range(at + 1, place.index)):
         if word in own and not (found and word in own[found[-1]]):
@@ -212,7 +212,7 @@ HOLES: dict[str, Callable[..., str]] = {
     "quoted_words": lambda place, index, *offsets: _quoted(place, *offsets, between=" "),
     "variable": lambda place, index: f"${{{place.word_at(index)}}}",
     "type": lambda place, index: place.word_at(index) or "TYPE",
-    "head": lambda place, index: place.word_at(place.first),
+    "head": lambda place, index: place.word_at(place.first).lower(),
     "declared": lambda place, index: declared(place),
     "input": lambda place, index: input_of(place),
     "op": lambda place, index: operations()[place.word_at(operation(place) or place.first)],

@@ -110,7 +110,7 @@ def before_comma(place: WrongPlace) -> str:
 
 def name_index(place: WrongPlace) -> int:
     """Where the name that the statement declares stands, or the node that a sink writes."""
-    return place.first + (2 if place.word_at(place.first) == "global" else 1)
+    return place.first + (2 if place.word_at(place.first).lower() == "global" else 1)
 
 
 def declared(place: WrongPlace) -> str:
@@ -120,7 +120,7 @@ def declared(place: WrongPlace) -> str:
 
 def in_columns(place: WrongPlace) -> bool:
     """Whether the place is in the list of a source's columns, outside of a type."""
-    is_source = place.word_at(place.first) in ("stream", "table", "global")
+    is_source = place.word_at(place.first).lower() in ("stream", "table", "global")
     return is_source and open_bracket(place) == name_index(place) + 1 != place.index
 
 
