@@ -5,6 +5,7 @@ What stands in no operation, such as several tables in ``from``, is ``...``.
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from vsc.compiler.diagnostics.wording import code, named
@@ -22,8 +23,7 @@ def as_operations(place: WrongPlace, index: int) -> str:
     `aggregate` for ``group by`` or a call that needs one, else a `map`; a `filter` behind for ``having``."""
     clauses = _clauses(place, index)
     name, kind = declared(place), place.word_at(place.first).lower()
-    source = _text(place, clauses, "from", 1)
-    source = source if source.strip("`").isidentifier() else "..."
+    source, names = _source(place, clauses)
     items = _items(place, *clauses.get("select", (index, index)))
     shown = ", ".join(_item(place, *item) for item in items) or "..."
     grouped = "group" in clauses or any(_aggregates(place, *item) for item in items)
@@ -46,8 +46,32 @@ def as_operations(place: WrongPlace, index: int) -> str:
         found.append(f"{kind} {name} = map {source} select {shown};")
     if having:
         found.append(f"table {_suffixed(name, 'having')} = filter {name} where {having};")
-    unordered = "; nodes have no order: `collect_top` keeps the first rows of each group" * ("order" in clauses)
-    return ", then ".join(map(code, found)) + unordered
+    return ", then ".join(code(_unqualified(one, names)) for one in found) + _left_out(clauses)
+
+
+def _left_out(clauses: dict[str, tuple[int, int]]) -> str:
+    """What is said of clauses that no node has."""
+    missing = " and no ".join(clause for clause in ("order", "limit") if clause in clauses)
+    return f"; nodes have no {missing}: `collect_top` keeps the first rows of each group" if missing else ""
+
+
+def _source(place: WrongPlace, clauses: dict[str, tuple[int, int]]) -> tuple[str, tuple[str, ...]]:
+    """The table of ``from``, ``...`` for several, and the names by which the query calls it."""
+    first, last = clauses.get("from", (0, -1))
+    words = [place.word_at(at) for at in range(first + 1, last + 1)]
+    if len(words) == 3 and words[1].lower() == "as":
+        del words[1]
+    return (words[0], tuple(words)) if len(words) in (1, 2) and all(map(_is_name, words)) else ("...", ())
+
+
+def _is_name(word: str) -> bool:
+    return word.strip("`").isidentifier()
+
+
+def _unqualified(written: str, names: tuple[str, ...]) -> str:
+    """A text without these names in front of columns; texts in quotes stay as they are."""
+    before = "|".join(map(re.escape, names)) or "(?!)"
+    return re.sub(rf"('[^']*')|(?<![\w.`])(?:{before})\.", lambda found: found[1] or "", written)
 
 
 def _clauses(place: WrongPlace, index: int) -> dict[str, tuple[int, int]]:
@@ -108,7 +132,7 @@ def _column(place: WrongPlace, first: int, last: int) -> str:
         return place.word_at(last)
     if place.word_at(first + 1) != "(":
         return place.word_at(last) if first == last else ""
-    argument = place.word_at(first + 2)
+    argument = place.word_at(first + (4 if place.word_at(first + 3) == "." else 2))
     function = place.word_at(first).lower()
     return f"{function}_{argument}" if argument.isidentifier() else "n"
 

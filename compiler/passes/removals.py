@@ -48,9 +48,9 @@ def check_removals(survey: Survey) -> tuple[Finding, ...]:
         match operation:
             case syntax.ToStream(input=read, span=span) if removing.get(read.name.text):
                 changes[name] = _Changes(read.name.text, span)
-            case syntax.Map() | syntax.Merge() if above is not None:
+            case syntax.Map() | syntax.Merge() | syntax.Reorder() if above is not None:
                 changes[name] = above
-            case syntax.Filter(span=span) | syntax.Distinct(span=span) if above is not None:
+            case syntax.Filter(span=span) | syntax.Distinct(span=span) | syntax.Join(span=span) if above is not None:
                 changes[name] = _Changes(above.table, above.place, above.dropped or span)
             case syntax.Explode() | syntax.Rekey() if above is not None and above.dropped is None:
                 findings.append(_dropping(operation, above))

@@ -13,6 +13,7 @@ from typing import Any
 
 from vsc.changes.terms import Scope, Terms
 from vsc.plan import PIECE, REVISION, ROW_CHANGE, Column, Item, Node, Plan
+from vsc.plan.connectors import facts_of
 from vsc.plan.order import Walk
 from vsc.plan.record import record
 
@@ -50,10 +51,12 @@ def derivations(
 
 
 def read_as(node: Node, column: Column) -> tuple[tuple[str, str], ...]:
-    """The options of a source that say what the text of such a column means: the zone and the forms of times."""
+    """The options of a source that say what is in such a column: the zone and the forms of times, and those by which
+    it does not come from the value of a record."""
     connector = node.source.connector
     given = {"time_zone": "UTC"} | {name: str(value) for name, value in (*connector.options, *connector.spark_options)}
     wanted = {name for part, names in _READ_AS.items() if part in str(column.type) for name in names}
+    wanted |= {name for name in facts_of(connector.kind).beside if given.get(name) == column.name}
     return tuple(sorted((name, value) for name, value in given.items() if name.lower() in wanted))
 
 

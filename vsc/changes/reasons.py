@@ -77,7 +77,7 @@ class Reasons:
     def _of_own_rows(self, new: Node, old: Node) -> Reason:
         if isinstance(new.operation, Source) and old.schema.key != new.schema.key:
             return self.of_key(new, old)
-        text = _of_times(new, old)
+        text = _of_options(new, old)
         if text is not None:
             return Reason(text, new)
         own = next(_differences(old, new), None)
@@ -101,7 +101,7 @@ class Reasons:
             if above is None or not all(_has(node, name) for node in above):
                 break
             new, old = above
-        text = _of_times(new, old)
+        text = _of_options(new, old)
         if text is not None:
             return Reason(text, new)
         types = [column.type for node in (old, new) for column in node.schema.value if column.name == name]
@@ -159,8 +159,8 @@ class Reasons:
         return None
 
 
-def _of_times(new: Node, old: Node) -> str | None:
-    """Which option of a source gives its times another meaning."""
+def _of_options(new: Node, old: Node) -> str | None:
+    """Which option of a source gives one of its columns another meaning."""
     if not isinstance(new.operation, Source) or not isinstance(old.operation, Source):
         return None
     declared = {column.name: column for column in old.operation.columns}

@@ -178,6 +178,8 @@ QUERIES = (
     "table x = SELECT k, COUNT(*) FROM s GROUP BY k HAVING max(n) > 3 and COUNT(*) > 1;",
     "table x = select distinct k from s;",
     "stream x = select k from s order by n;",
+    "stream x = select o.k, upper(o.k), 'o.k' as t from s o where o.n > 1 limit 10;",
+    "table x = select o.k, count(*), max(o.n) from s as o group by o.k having max(o.n) > 3 order by o.k limit 3;",
     "table x as select v, count(*) from t group by v;",
 )
 

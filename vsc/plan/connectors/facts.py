@@ -92,6 +92,7 @@ class ConnectorFacts:
     are named after, such as ``day=2026-05-04``. `flat` formats hold no arrays, maps or structs. `json_values`: these
     are JSON.
     A table's source that `removes` can say by itself that a row is gone.
+    Columns that the options `beside` name stand neither in a record's key nor in its value.
     Formats `of_tables` bring changes of whole rows, with their keys, which only tables can be read from. The sink of a
     table `adds` columns. If it is `newest_only`, such a sink takes only the newest change of each key of a versioned
     table. A sink that `digests` compares the rows of an epoch that comes again with what it has written.
@@ -117,6 +118,7 @@ class ConnectorFacts:
     in_folders: ClassVar[bool] = False
     flat: ClassVar[tuple[str, ...]] = ()
     json_values: ClassVar[bool] = False
+    beside: ClassVar[tuple[str, ...]] = ()
     of_tables: ClassVar[tuple[str, ...]] = ()
     removes: ClassVar[bool] = False
     adds: ClassVar[tuple[str, ...]] = ()

@@ -94,6 +94,7 @@ class KafkaFacts(ConnectorFacts):
     required = ("bootstrap_servers", "topic", "format")
     source_only = ("partition", "offset", "starting_offsets", "group", "max_ahead", *DEBEZIUM_OPTIONS)
     sink_only = ("register",)
+    beside = ("headers", "partition", "offset")
     of_tables = (DEBEZIUM,)
     removes = True
     stream_sink_only = ("with_timestamp",)

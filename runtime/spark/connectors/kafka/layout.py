@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Layout", "Part", "key_format", "layout"]
 
-_BESIDE = ("headers", "partition", "offset")
-"""The options that name columns which stand neither in the key nor in the value."""
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -79,7 +76,8 @@ def key_format(options: Options, key: Sequence[Column]) -> str:
 def layout(options: Options, node: Node, columns: Sequence[Column], use: Literal["read", "write"]) -> Layout:
     """The record of `columns` of a node. Raises AvroSchemaError for a schema that does not fit them, and
     ConfigurationError for a format or the name of a column that do not."""
-    key, beside = key_format(options, node.schema.key), [_named(options, name, columns) for name in _BESIDE]
+    key = key_format(options, node.schema.key)
+    beside = [_named(options, name, columns) for name in facts_of("kafka").beside]
     of_key = {c.name for c in node.schema.key} if key != "none" else set()
     keys = tuple(c for c in columns if c.name in of_key)
     values = tuple(c for c in columns if c.name not in of_key and c not in beside)
