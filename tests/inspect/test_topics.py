@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.spark.connectors.kafka.registry.double import Double, running
+from tests.runtime.spark.connectors.kafka.registry.test_debezium import SECOND as ENVELOPE
 from tests.runtime.spark.connectors.kafka.registry.test_protobuf import PAYMENT, PLACE
 from tests.runtime.spark.connectors.kafka.registry.test_sources import source
 from vsc.cli import main
@@ -79,6 +80,19 @@ def test_protobuf_of_a_message(capsys: pytest.CaptureFixture[str], registry: Dou
     assert "  big      decimal(20,0),\n" in out
     assert out.endswith("  record_name = 'a.b.Payment',\n  registry = '${registry}'\n)\nkey id;\n")
     assert "  key_format = 'none',\n" in out
+
+
+def test_change_events_are_a_table(capsys: pytest.CaptureFixture[str], registry: Double) -> None:
+    registry.add("payments-value", ENVELOPE)
+    registry.add("payments-key", KEY)
+    assert inspect(capsys, registry, "payments").split("\n")[1:] == [
+        "table payments (", "  id     bigint,", "  name   string,", "  credit decimal(10,2),", "  since  date,",
+        "  seen   timestamp,", "  born   timestamp,", "  score  double,", "  photo  binary,", "  tags   array<string>,",
+        "  level  int", ")", "from kafka (", "  bootstrap_servers = '${brokers}',", "  topic = 'payments',",
+        "  format = 'debezium',", "  registry = '${registry}'", ")", "key id;", "",
+    ]  # fmt: skip
+    assert "stream payments (\n  id " in (out := inspect(capsys, registry, "payments", "--kind", "stream"))
+    assert "  op     string,\n" in out
 
 
 def test_json_schema(capsys: pytest.CaptureFixture[str], registry: Double) -> None:

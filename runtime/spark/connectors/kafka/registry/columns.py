@@ -11,7 +11,7 @@ from vsc.plan.nodes import Column
 from vsc.plan.types import ArrayType, DataType, DecimalType, Field, MapType, StructType, parse_type
 from vsc.runtime.spark.connectors.kafka.registry.schemas import WriterSchema
 
-__all__ = ["Columns", "columns_of"]
+__all__ = ["Columns", "columns_of", "columns_of_rows"]
 
 _DEEP = 12
 _AVRO = {
@@ -26,6 +26,15 @@ _PROTOBUF = {
 }  # fmt: skip
 _JSON = {"integer": "bigint", "number": "double", "boolean": "boolean", "string": "string"}
 _JSON_TEXTS = {"date-time": "timestamp", "date": "date"}
+
+
+_CONNECT = {
+    "io.debezium.time.Date": "date", "io.debezium.time.Timestamp": "timestamp-millis",
+    "io.debezium.time.MicroTimestamp": "timestamp-micros", "io.debezium.time.NanoTimestamp": "timestamp-micros",
+    "io.debezium.time.ZonedTimestamp": "timestamp-micros", "io.debezium.time.Time": "time-millis",
+    "io.debezium.time.MicroTime": "time-micros", "io.debezium.time.NanoTime": "time-micros",
+}  # fmt: skip
+"""What Debezium's names of times are called in Avro."""
 
 
 class _Unknown(ValueError):
@@ -62,6 +71,31 @@ def columns_of(schema: WriterSchema, record: str | None = None) -> Columns:
     if isinstance(whole, dict) and whole["type"] == "record":
         return _collected((one["name"], lambda one=one: _of_avro(one["type"], 0)) for one in whole["fields"])
     return Columns((Column("key", _of_avro(whole, 0)),), {}, True)
+
+
+def columns_of_rows(schema: WriterSchema) -> Columns | None:
+    """The columns of the table whose changes a schema of Debezium's events in Avro describes; None for another one."""
+    if schema.kind != "avro":
+        return None
+    from vsc.runtime.spark.connectors.kafka.registry.debezium_avro import envelope_misfit, row_fields
+
+    if envelope_misfit(schema.text) is not None:
+        return None
+    return _collected(
+        (name, lambda one=one: _of_avro(_with_logical_type(one["type"]), 0))
+        for name, one in row_fields(schema.text).items()
+    )
+
+
+def _with_logical_type(schema: Any) -> Any:
+    """A schema in which times that Debezium names have the logical type that they are."""
+    if isinstance(schema, list):
+        return [_with_logical_type(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    logical = _CONNECT.get(str(schema.get("connect.name")))
+    found = schema if logical is None else {**schema, "logicalType": logical}
+    return {**found, "items": _with_logical_type(found["items"])} if found["type"] == "array" else found
 
 
 def _collected(fields: Iterator[tuple[str, Any]]) -> Columns:

@@ -22,7 +22,7 @@ from fastavro.schema import expand_schema
 from vsc.plan.nodes import Column
 from vsc.runtime.spark.connectors.kafka.avro_schema import branches
 
-__all__ = ["Events", "envelope_misfit", "events"]
+__all__ = ["Events", "envelope_misfit", "events", "row_fields"]
 
 _CONNECT, _DEBEZIUM = "org.apache.kafka.connect.data", "io.debezium.time"
 _NAMES = {
@@ -92,6 +92,11 @@ def envelope_misfit(schema: str, columns: Sequence[Column] = ()) -> str | None:
     if not names >= {"before", "after", "source", "op"}:
         return "it is none of change events of Debezium (before, after, source and op)"
     return _missing(_columns(found), columns)
+
+
+def row_fields(schema: str) -> Mapping[str, Any]:
+    """The fields of the rows in events of a schema, by their names."""
+    return _columns(expand_schema(json.loads(schema)))
 
 
 def _missing(fields: Mapping[str, Any], columns: Sequence[Column]) -> str | None:
