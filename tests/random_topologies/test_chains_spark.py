@@ -1,4 +1,5 @@
-"""A random chain of corrected joins on Spark ends as batch SQL, over epochs, restarts and other numbers of partitions.
+"""A random chain of corrected joins on Spark ends as batch SQL, over epochs, restarts, and an upgrade to other lengths
+and another number of partitions.
 
 The topology, the rows and the SQL are those of `test_chains`.
 """
@@ -32,9 +33,13 @@ EPOCHS = 3
 @pytest.mark.parametrize("seed", seeds("VSC_SPARK_TOPOLOGIES", 1))
 def test_a_chain_on_spark_ends_as_batch_sql(spark: Any, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
-    setting = Setting.of(rng)
-    rows = rows_of(rng, setting, setting.within)
-    plan = compiled(_on_files(setting.text(rng)))
+    setting, other = Setting.of(rng), Setting.of(rng)
+    shortest = min(setting.within[0], other.within[0])
+    waits = f"grace {rng.randint(0, shortest)} ms"
+    changed = setting._replace(within=other.within, grace=waits if setting.grace else "")
+    setting = setting._replace(grace=waits if setting.grace else "")
+    rows = rows_of(rng, setting, [min(both) for both in zip(setting.within, other.within, strict=True)])
+    plan, behind = (compiled(_on_files(one.text(random.Random(seed)))) for one in (setting, changed))
     variables, checkpoint = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}, tmp_path / "ck"
     for source in (*TABLES, "lines"):
         (tmp_path / "in" / source).mkdir(parents=True)
@@ -45,6 +50,7 @@ def test_a_chain_on_spark_ends_as_batch_sql(spark: Any, tmp_path: Path, seed: in
             if part:
                 write_json(tmp_path / f"in/{source}/{number}.json", part, number)
         if number == 1:
+            plan = behind
             moved = Upgrade(plan, str(checkpoint), str(tmp_path / "ck2"), variables, 3)
             upgrade(prepare_upgrade(moved), spark, lambda line: None)
             checkpoint = tmp_path / "ck2"

@@ -131,6 +131,8 @@ def _is_alike(was: _Store, now: _Store) -> bool:
         return kept[0] == kept[1] and alike(before.window, after.window) and before.final == after.final
     if isinstance(before, StreamStreamJoin) and isinstance(after, StreamStreamJoin):
         return before.before + before.after == after.before + after.after
+    if isinstance(before, Correct) and isinstance(after, Correct):
+        return was.node.schema.key == now.node.schema.key
     if isinstance(before, WithinAggregate) and isinstance(after, WithinAggregate):
         return before.before + before.after == after.before + after.after and before.waits == after.waits
     return getattr(before, "until", None) == getattr(after, "until", None)
@@ -210,7 +212,7 @@ def _unseen(nodes: Nodes, new: Plan, node: Node) -> Node | None:
 
 
 def _fill(nodes: Nodes, new: Plan, node: Node) -> Fill | None:
-    return fill_of(new, node, lambda table: _goes_on(nodes, table))
+    return fill_of(new, node, lambda table: _goes_on(nodes, table) and nodes.pairs[table.name].forget is None)
 
 
 def _goes_on(nodes: Nodes, table: Node) -> bool:

@@ -265,8 +265,14 @@ def _of_stores(old: Store, new: Store) -> Iterator[str]:
         yield _from_to("segment", old.segment, new.segment)
     if old.expire != new.expire:
         yield _from_to("expire", old.expire, new.expire)
+    if (old.forget is None) != (new.forget is None):
+        yield f"its rows {_forgotten(old.forget)}, {_forgotten(new.forget)} from now on"
     if old.grace != new.grace and not (old.grace == old.retention and new.grace == new.retention):
         yield _from_to("grace", old.grace, new.grace)
+
+
+def _forgotten(after: int | None) -> str:
+    return "stay" if after is None else f"are forgotten {duration(after)} behind the clock"
 
 
 def _member(operation: Any, path: str) -> Any:

@@ -82,7 +82,8 @@ class Filled:
 
     def _found(self, moves: Sequence[Move]) -> Iterator[_Way]:
         begun = {move.now.node for move in moves if not move.now.is_table}
-        tables = {(move.now.node, move.now.stage): move for move in moves if move.now.is_table}
+        kept = (move for move in moves if move.now.is_table and self._old.node(move.was.node).forget is None)
+        tables = {(move.now.node, move.now.stage): move for move in kept}
         for node in self._new.nodes:
             fill = fill_of(self._new, node, lambda table: any(table.name == name for name, _ in tables))
             if fill is None or node.name in begun:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from vsc.changes import Change, Verdict, compare, decision
 from vsc.changes.nodes import Nodes, shortened
-from vsc.plan.nodes import Column, Plan, Stage
+from vsc.plan.nodes import Column, Correct, Plan, Stage
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry.columns import Columns, Unfitting
@@ -147,6 +147,9 @@ def _columns(old: Plan, new: Plan, was: StoreInfo, now: StoreInfo) -> Columns:
     held, holds = (getattr(plan.node(one.node).operation, "until", None) for plan, one in ((old, was), (new, now)))
     if not now.is_table and held != holds:
         raise Unfitting("it holds its rows until something else happens")
+    names = [plan.node(one.node).schema.key for plan, one in ((old, was), (new, now))]
+    if isinstance(new.node(now.node).operation, Correct) and names[0] != names[1]:
+        raise Unfitting(f"the key of its results was ({_shown(names[0])}), is ({_shown(names[1])})")
     if before != after and _moving(new, now).recoded is None:
         raise Unfitting("it computes something else")
     return Columns(before, after)

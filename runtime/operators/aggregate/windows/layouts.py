@@ -44,6 +44,10 @@ class Layout:
         """Whether all windows of a row at `time` are closed, wherever the other rows are."""
         raise NotImplementedError
 
+    def partly(self, time: int, closed: int) -> bool:
+        """Whether a window of a row at `time` is closed, wherever the other rows are."""
+        raise NotImplementedError
+
     def late(self, windows: Sequence[Bounds], time: int, closed: int) -> bool:
         """Whether a row at `time` comes too late for the `windows` that there are with it."""
         raise NotImplementedError
@@ -86,6 +90,9 @@ class _Sessions(Layout):
         return self.units(times[low:high])
 
     def over(self, time: int, closed: int) -> bool:
+        return False
+
+    def partly(self, time: int, closed: int) -> bool:
         return False
 
     def late(self, windows: Sequence[Bounds], time: int, closed: int) -> bool:
@@ -137,6 +144,9 @@ class _Sliding(Layout):
 
     def over(self, time: int, closed: int) -> bool:
         return time <= closed
+
+    def partly(self, time: int, closed: int) -> bool:
+        return max(time - self.size, 0) <= closed
 
     def late(self, windows: Sequence[Bounds], time: int, closed: int) -> bool:
         return False

@@ -4,7 +4,7 @@ A row that goes may shrink a session, divide it or end it, so results are comput
 before: the rows of a group are kept, in the order of (time, key), and each window that a change concerns is aggregated
 again. All windows of a batch are aggregated at once, on columns; only where they lie (`layouts`) is found in a loop.
 
-A change that concerns a closed window is late there. A row is kept as long as a window with it is open.
+A row that comes too late for one of its windows is counted once. It is kept as long as a window with it is open.
 """
 
 from __future__ import annotations
@@ -171,22 +171,21 @@ class TableWindows:
         went = was is not None and self._take_out(group, time, was)
         if now is not None:
             self._put_in(group, time, now, self._first + row)
-        after = layout.found(times, time)
+        after, late = layout.found(times, time), layout.partly(time, closed)
         if now is not None and layout.late(after, time, closed):
             self._take_out(group, time, now)
-            self._late.append(row)
-            after = layout.found(times, time)
-        elif now is None and not went:
-            self._late += [row] * (time <= closed)
+            late, after = True, layout.found(times, time)
+        elif now is None:
+            late = not went and time <= closed
+        self._late += [row] * late
+        if now is None and not went:
             return
         for window, last in before.items():
             if window not in after and not layout.fixed(window, closed):
                 self._sent.append(_Sent(row, group.kb, window, None, last))
         for window in after:
             concerned = window[0] <= time <= window[1]
-            if layout.fixed(window, closed):
-                self._late += [row] * concerned
-            elif concerned or window not in before:
+            if not layout.fixed(window, closed) and (concerned or window not in before):
                 low, high = bisect_left(times, window[0]), bisect_right(times, window[1])
                 self._sent.append(_Sent(row, group.kb, window, group.refs[low:high], times[high - 1]))
 

@@ -43,28 +43,31 @@ class TableWindows:
         """Takes a grouped change."""
         assert value is not None
         self._stream_time = self._context.stream_time_after(self._node, self._stream_time, time)
-        if self._window.kind == "sliding" and time <= self._closed:
+        was, now = self._travelled.rows(value)
+        added = None if now is None else self._member(now, time)
+        if was is None and added is None:
+            return
+        sliding = self._window.kind == "sliding"
+        if sliding and time <= self._closed:
             self._context.dropped(self._name, Dropped.WINDOW_CLOSED)
             return
         rows = self._rows.setdefault(key, {})
         self._pass(rows)
         before = self._windows(rows)
-        was, now = self._travelled.rows(value)
         went = was is not None and self._take_out(rows, self._travelled.ident(was), time)
-        added = None if now is None else self._member(now, time)
-        ident = None if now is None else self._travelled.ident(now)
-        if added is not None and ident is not None:
-            rows[ident] = added
+        if added is not None:
+            rows[added.ident] = added
         after = self._windows(rows)
-        if added is not None and ident is not None and self._late(after, time):
-            del rows[ident]
+        late = sliding and max(time - self._window.size, 0) <= self._closed
+        if added is not None and self._late(after, time):
+            del rows[added.ident]
+            late, after = True, self._windows(rows)
+        elif added is None:
+            late = not went and time <= self._closed
+        if late:
             self._context.dropped(self._name, Dropped.WINDOW_CLOSED)
-            after = self._windows(rows)
-        elif added is None and not went:
-            if time <= self._closed and now is None:
-                self._context.dropped(self._name, Dropped.WINDOW_CLOSED)
-            return
-        self._send(key, before, after, time)
+        if went or added is not None:
+            self._send(key, before, after, time)
 
     def content(self) -> Content:
         """The windows: (key and bounds, result or None if it fails, its time, number of rows, what it is)."""
@@ -113,7 +116,7 @@ class TableWindows:
             bounds = [(start, start + size) for start in starts]
         else:
             begins = [at for n, at in enumerate(times) if not n or at - times[n - 1] > size]
-            behind = [*begins[1:], 2**63]
+            behind = [*begins[1:], 2**63][: len(begins)]
             bounds = [(at, max(t for t in times if t < end)) for at, end in zip(begins, behind, strict=True)]
         return {(low, high): [one for one in members if low <= one.time <= high] for low, high in bounds}
 
@@ -130,10 +133,7 @@ class TableWindows:
                 self._results.send(Result(whole, None, before[bounds][-1].time))
         for bounds in sorted(after):
             concerned = bounds[0] <= time <= bounds[1]
-            if fixed(bounds):
-                for _ in range(concerned):
-                    self._context.dropped(self._name, Dropped.WINDOW_CLOSED)
-            elif concerned or bounds not in before:
+            if not fixed(bounds) and (concerned or bounds not in before):
                 self._changed(key, bounds, after[bounds])
 
     def _changed(self, key: Row, bounds: tuple[int, int], members: list[Member]) -> None:
