@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.examples.expected import CORRECTED, HELD, LARGE, PRICED, Row
+from tests.examples.test_features import wanted as features
 
 pytestmark = pytest.mark.spark
 
@@ -53,6 +54,19 @@ def test_payments(root: Path, tmp_path: Path) -> None:
         rows = [_typed(row, decimals=("amount",), doubles=("usd",)) for row in _written(tmp_path / sink)]
         nulls = {"account": None, "usd": None}  # Spark's JSON leaves out what is null
         assert sorted((nulls | row for row in rows), key=lambda row: str(row["id"])) == expected
+
+
+@pytest.mark.slow
+def test_features(root: Path, tmp_path: Path) -> None:
+    """A table with a complete history and what came before each record, drained: the values are those of DuckDB."""
+    _run(root, "features", tmp_path, "--drain")
+    expected = features(root / "examples/features")
+    decimals = tuple(name for name in expected[0] if name == "amount" or name.endswith(("_sum", "_max")))
+    counts = tuple(name for name in expected[0] if name.endswith("_count"))
+    nulls = dict.fromkeys(expected[0])  # Spark's JSON leaves out what is null
+    rows = [nulls | _typed(row, times=("paid_at",), decimals=decimals) for row in _written(tmp_path / "features")]
+    rows = [row | {name: int(str(row[name])) for name in counts} for row in rows]
+    assert sorted(rows, key=lambda row: str(row["payment_id"])) == expected
 
 
 @pytest.mark.slow

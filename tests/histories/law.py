@@ -279,17 +279,20 @@ SHAPES: dict[str, Shape] = {
         frozenset("abc"),
     ),
     "lists": Shape(
-        "table g = aggregate a group by f select first(n) as one, last(n) as other, collect_list(n) as l, "
+        "table g = aggregate a group by f select first(n) as one, last(n) as other, "
+        "first(n) ignore nulls as known, last(n) ignore nulls as least, collect_list(n) as l, "
         "sort_array(collect_set(n)) as u, max_by(n, k) as b, collect_top(k, 2 by n desc) as top {complete};",
         {
             "g": "select t, f, first(n order by since, seq) as one, last(n order by since, seq) as other, "
+            "first(n order by since, seq) filter (n is not null) as known, "
+            "last(n order by since, seq) filter (n is not null) as least, "
             "coalesce(list(n order by since, seq) filter (n is not null), []) as l, "
             "coalesce(list_sort(list(distinct n) filter (n is not null)), []) as u, "
             "arg_max_null(n, k) as b, "
             "coalesce(list(k order by n desc, seq) filter (n is not null)[:2], []) as top "
             "from a where f is not null group by t, f"
         },
-        {"g": ("f", "one, other, l, u, b, top")},
+        {"g": ("f", "one, other, known, least, l, u, b, top")},
         frozenset("a"),
     ),
 }

@@ -120,6 +120,15 @@ def test_a_late_row_holds_until_the_next_one_of_its_key() -> None:
     ]  # fmt: skip
 
 
+def test_the_last_value_is_that_of_the_row_that_began_last() -> None:
+    text = ORDERS.replace("count(*) as n, sum(n) as total", "last(n) ignore nulls as n, first(n) ignore nulls as total")
+    with TopologyTestDriver(text) as driver:
+        for key, n, at in [("o1", 4, 0), ("o1", None, 11), ("o2", 0, 0)]:
+            driver.pipe("orders", {"id": key, "state": "A", "n": n, "at": at})
+        found = [(r.timestamp, r.value and tuple(r.value.values())) for r in driver.read("states")]
+    assert found == [(0, (4, 4)), (11, (None, None)), (0, (0, 4)), (11, (0, 0))]
+
+
 PURCHASES = """
 table orders (id string, customer string, at bigint) from memory () key id timestamp at
   delete when customer is null materialize versioned (retention = 1 hour);

@@ -210,8 +210,8 @@ class CompleteAnswer(Step):
         known = self._pairs.encoded([name for names in stored for name in names])
         of_batch = np.isin(foreign, numbers)
         of_stored = np.repeat(numbers, [len(names) for names in stored])
-        both = np.stack([np.concatenate([of_stored, foreign[of_batch]]), np.concatenate([known, pair[of_batch]])])
-        key, which = np.unique(both, axis=1)
+        key, which = (np.concatenate(c) for c in ((of_stored, foreign[of_batch]), (known, pair[of_batch])))
+        key, which = np.divmod(np.unique(key * len(self._pairs.keys) + which), max(len(self._pairs.keys), 1))
         begin, end = np.searchsorted(key, changes.key), np.searchsorted(key, changes.key, side="right")
         counts = end - begin
         change = np.repeat(np.arange(len(changes), dtype=np.int64), counts)

@@ -165,6 +165,21 @@ class _Known:
     pool: Pool
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Stored versions: `found` for the keys `touched`, valid from `low` to `high`."""
+
+    touched: Int64s
+    low: Int64s
+    high: Int64s
+    found: tuple[Int64s, Int64s, pa.BinaryArray]
+
+    def covers(self, touched: Int64s, low: Int64s, high: Int64s) -> bool:
+        """Whether they are enough for these keys and times."""
+        same = np.array_equal(touched, self.touched)
+        return same and bool((low >= self.low).all() and (high <= self.high).all())
+
+
 class VersionedColumns(TableColumns):
     """A versioned store (KIP-889) during one batch. It forgets by its retention alone.
 
@@ -176,6 +191,7 @@ class VersionedColumns(TableColumns):
     def __init__(self, store: VersionedStore, codec: RowCodec, space: KeySpace, results: bool = False) -> None:
         super().__init__(codec, space)
         self._store, self._results = store, results
+        self._last: _Read | None = None
         self._newest: list[tuple[Int64s, Int64s, pa.BinaryArray]] = []
         self._clock: Int64s = np.array([store.observed_stream_time], dtype=np.int64)
 
@@ -346,7 +362,8 @@ class VersionedColumns(TableColumns):
         return _Known(Timeline(len(self._space.keys), key, time, arrival), time, live, self._pool(stored))
 
     def _stored(self, key: Int64s, begin: Int64s, end: Int64s | int) -> tuple[Int64s, Int64s, pa.BinaryArray]:
-        """The store's versions that are valid from `begin` to `end` of their keys: key numbers, valid from, rows."""
+        """The store's versions that are valid from `begin` to `end` of their keys: key numbers, valid from, rows; more
+        of these keys if they were read last: who asks when versions begin, asks for them next."""
         count = len(self._space.keys)
         touched = np.flatnonzero(np.bincount(key, minlength=count))
         low = np.full(count, np.iinfo(np.int64).max, dtype=np.int64)
@@ -356,9 +373,13 @@ class VersionedColumns(TableColumns):
         # look-ups older than the retention can only find a key's newest version
         low = np.maximum(low, self._store.observed_stream_time - self._store.retention)
         high = np.maximum(high, low)
-        keys = [self._space.keys[i] for i in touched.tolist()]
-        versions = self._store.versions_many(keys, low[touched], high[touched])
-        return touched[versions.key], versions.valid_from, versions.values
+        low, high = low[touched], high[touched]
+        if self._last is None or not self._last.covers(touched, low, high):
+            keys = [self._space.keys[i] for i in touched.tolist()]
+            versions = self._store.versions_many(keys, low, high)
+            found = touched[versions.key], versions.valid_from, versions.values
+            self._last = _Read(touched, low, high, found)
+        return self._last.found
 
     def _missed(self, at: Int64s, known: _Known, clock: Int64s) -> Reasons:
         """Why the entry at each position is not a row, at any retention; tombstones before the horizon are gone."""

@@ -30,7 +30,7 @@ from vsc.runtime.state.api import NEVER
 
 __all__ = ["CompleteGroups"]
 
-_Entries = dict[tuple[bytes, int, bytes], Entry]
+_Entries = dict[tuple[int, int, bytes], Entry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class CompleteGroups(TableGroupColumns):
         super().__init__(site, folding, travelled, state)
         assert isinstance(site.table, VersionedColumns)
         self._table, self._past = site.table, past
-        self._written: list[Changed] = []
+        self._written = Changed.of((), {}), Changed.of((), {})
         self._args: tuple[pa.Array, ...] = ()
         self._arrived: dict[tuple[bytes, bytes], int | None] = {}
         self._highest = np.zeros(0, dtype=np.int64)
@@ -101,7 +101,7 @@ class CompleteGroups(TableGroupColumns):
         if not len(flow):
             return Flow.empty(self._site.node.schema, flow.space)
         group = self._open(flow)
-        args, signs = self._events(flow)
+        args, signs = self._events(flow, since)
         changes = self._changes(flow, group, since, until, earliest, signs)
         late = self._late(changes)
         in_order = np.flatnonzero(~late[group])
@@ -113,15 +113,15 @@ class CompleteGroups(TableGroupColumns):
             since = int(changes.begin[mine].min())
             known = self._past.of(self._touched[number], since, int(self._highest[number]), places)
             places += 2 * len(known)
-            entries |= _again(self._touched[number], number, mine.tolist(), changes, known, loop)
-        self._written = [self._plain(changes, in_order), Changed.of(entries)]
+            entries |= _again(number, mine.tolist(), changes, known, loop)
+        self._written = self._plain(changes, in_order), Changed.of(self._touched, entries)
         self._args = tuple(pa.concat_arrays(list(c)) for c in zip(args, *self._past.rows, strict=True))
         return self._results(flow, changes, in_order, loop)
 
     def commit(self) -> None:
         """Writes the changed groups and entries."""
         super().commit()
-        self._past.write(self._written, self._args, self._arrived, self._forgotten)
+        self._past.write(*self._written, self._args, self._arrived, self._forgotten)
 
     def _changes(
         self, flow: Flow, group: Int64s, since: Int64s, until: Int64s, earliest: Int64s, signs: Int64s
@@ -179,7 +179,7 @@ class CompleteGroups(TableGroupColumns):
     def _plain(self, changes: _Changes, rows: Int64s) -> Changed:
         """The entries of changes that come in order."""
         return Changed(
-            [self._touched[g] for g in changes.group[rows].tolist()], changes.time[rows],
+            self._touched, changes.group[rows], changes.time[rows],
             [changes.ident[row] for row in rows.tolist()], changes.old[rows], changes.since[rows], changes.came[rows],
             changes.new[rows], changes.arrival[rows],
         )  # fmt: skip
@@ -228,7 +228,6 @@ class CompleteGroups(TableGroupColumns):
 
 
 def _again(
-    name: bytes,
     group: int,
     rows: Iterable[int],
     changes: _Changes,
@@ -245,7 +244,7 @@ def _again(
     def note(time: int, ident: bytes, entry: Entry) -> None:
         at = bisect_right(times, (time, ident))
         there = at > 0 and times[at - 1] == (time, ident)
-        changed[name, time, ident] = known[time, ident] = entry
+        changed[group, time, ident] = known[time, ident] = entry
         if entry == Entry(None, None):
             del known[time, ident]
             if there:

@@ -5,18 +5,22 @@ newest rows of a group, those of an earlier time follow: each later entry is und
 
 Layout, beside the groups of the aggregate (root: as in `state`; numbers are eight bytes, big endian)::
 
-    root "h" width span group time ident    an entry (`RowCodec`): is there a row before, since when it is valid, its
-                                            arrival; is there one after, its arrival; the calls' arguments for both
-    root "p" group ident                    the arrival of the group's newest row of this identity, if arrivals matter
+    root "h" width span group last      a chunk: entries of the group, as `packed` has them, of which `last` is the
+                                        highest time; all of them are later than those of the chunk before. An entry
+                                        (`RowCodec`): the identity; is there a row before, since when it is valid, its
+                                        arrival; is there one after, its arrival; the calls' arguments for both
+    root "p" group ident                the arrival of the group's newest row of this identity, if arrivals matter
 
-Entries lie by spans of ``2 ** width`` ms (the width is one byte), so that those before the retention are forgotten as a
-whole. After a change of the retention, there are entries of two widths for a while.
+What comes in order is one chunk for each batch and group; a late entry goes into the chunk of its time. Chunks lie by
+spans of ``2 ** width`` ms of `last` (the width is one byte), so that those before the retention are forgotten as a
+whole. After a change of the retention, there are chunks of two widths for a while.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -24,9 +28,10 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate
-from vsc.plan.types import BIGINT, BOOLEAN
+from vsc.plan.types import BIGINT, BINARY, BOOLEAN
 from vsc.runtime.operators.columns.flow import taken
 from vsc.runtime.records import Int64s
+from vsc.runtime.state.joined import packed, packed_each, unpacked
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.rows import RowCodec
 
@@ -37,7 +42,7 @@ NOWHERE: Final = -1
 
 _NUMBER: Final = struct.Struct(">Q")
 _MOST_SPANS: Final = 32
-_HEAD: Final = (BOOLEAN, BIGINT, BIGINT, BOOLEAN, BIGINT)
+_HEAD: Final = (BINARY, BOOLEAN, BIGINT, BIGINT, BOOLEAN, BIGINT)
 
 
 class Row(NamedTuple):
@@ -57,10 +62,11 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Changed entries: of which group, when, of which row; for the rows before and after their places (`NOWHERE`: none)
-    and arrivals, and since when those before are valid."""
+    """Changed entries: of which of the `groups`, when, of which row; for the rows before and after their places
+    (`NOWHERE`: none) and arrivals, and since when those before are valid."""
 
-    group: Sequence[bytes]
+    groups: Sequence[bytes]
+    group: Int64s
     time: Int64s
     ident: Sequence[bytes]
     before: Int64s
@@ -70,13 +76,22 @@ class Changed:
     came_after: Int64s
 
     @staticmethod
-    def of(entries: Mapping[tuple[bytes, int, bytes], Entry]) -> Changed:
+    def of(groups: Sequence[bytes], entries: Mapping[tuple[int, int, bytes], Entry]) -> Changed:
         """Entries by group, time and identity."""
-        groups, times, idents = zip(*entries, strict=True) if entries else ((), (), ())
+        number, times, idents = zip(*entries, strict=True) if entries else ((), (), ())
         nowhere = Row(NOWHERE, 0, 0)
         rows = [(*(e.before or nowhere), *(e.after or nowhere)) for e in entries.values()]
         before, since, came, after, _, came_after = np.array(rows, dtype=np.int64).reshape(-1, 6).T
-        return Changed(groups, np.array(times, dtype=np.int64), idents, before, since, came, after, came_after)
+        of, at = (np.array(column, dtype=np.int64) for column in (number, times))
+        return Changed(groups, of, at, idents, before, since, came, after, came_after)
+
+
+class _Chunk(NamedTuple):
+    """Where a chunk is stored, its highest time, and its entries."""
+
+    key: bytes
+    last: int
+    value: bytes
 
 
 class Past:
@@ -90,28 +105,32 @@ class Past:
         self._width = (retention // _MOST_SPANS).bit_length()
         self._widths = sorted({self._width, *self._stored_widths()})
         self._rows: list[tuple[pa.Array, ...]] = []
+        self._chunks: dict[bytes, list[_Chunk]] = {}
 
     def of(self, group: bytes, since: int, until: int, first: int) -> dict[tuple[int, bytes], Entry]:
         """The entries of a group from `since` to `until`, by time and identity. Their rows have places from `first` on:
         before and after, entry by entry."""
-        keys: list[tuple[int, bytes]] = []
-        data: list[bytes] = []
+        chunks: list[_Chunk] = []
         for width in self._widths:
             for span in range(since >> width, (until >> width) + 1):
                 prefix = self._prefix(width, span) + group
                 for key, value in self._kv.scan(prefix + _NUMBER.pack(since), prefix_end(prefix)):
-                    (time,) = _NUMBER.unpack_from(key, len(prefix))
-                    keys.append((time, key[len(prefix) + _NUMBER.size :]))
-                    data.append(value)
-        columns = self._codec.decode_columns(pa.array(data, pa.binary()))
+                    (last,) = _NUMBER.unpack_from(key, len(prefix))
+                    chunks.append(_Chunk(key, last, value))
+        self._chunks[group] = sorted(chunks, key=lambda chunk: chunk.last)
+        _, time, rows = unpacked([chunk.value for chunk in chunks])
+        asked = np.flatnonzero(time >= since)
+        columns = self._codec.decode_columns(rows.take(pa.array(asked)))
         head, args = columns[: len(_HEAD)], columns[len(_HEAD) :]
-        turn = np.arange(2 * len(data)).reshape(2, -1).T.reshape(-1)
+        turn = np.arange(2 * len(asked)).reshape(2, -1).T.reshape(-1)
         both = [pa.concat_arrays([args[i], args[self._count + i]]) for i in range(self._count)]
         self._rows.append(tuple(taken(both, turn)))
         found = {}
-        for n, (key, had, at, came, has, then) in enumerate(zip(keys, *(c.to_pylist() for c in head), strict=True)):
+        entries = zip(time[asked].tolist(), *(column.to_pylist() for column in head), strict=True)
+        for n, (at, ident, had, begin, came, has, then) in enumerate(entries):
             place = first + 2 * n
-            found[key] = Entry(Row(place, at, came) if had else None, Row(place + 1, key[0], then) if has else None)
+            before, after = Row(place, begin, came) if had else None, Row(place + 1, at, then) if has else None
+            found[at, ident] = Entry(before, after)
         return found
 
     @property
@@ -126,52 +145,81 @@ class Past:
 
     def write(
         self,
-        parts: Iterable[Changed],
+        in_order: Changed,
+        late: Changed,
         args: Sequence[pa.Array],
         arrivals: Mapping[tuple[bytes, bytes], int | None],
         forgotten: tuple[int, int],
     ) -> None:
-        """Writes changed entries (those without rows are removed), whose rows have their arguments in `args`, and
-        arrivals (None: there is none any more). `forgotten`: before which time the history was forgotten until now, and
-        is from now on."""
-        puts: list[tuple[bytes, bytes]] = []
-        deletes: list[bytes] = []
-        for part in parts:
-            self._write(part, args, forgotten[1], puts, deletes)
+        """Writes entries that are later than all of their groups, and changed ones of groups that have been read (those
+        without rows are removed); their rows have their arguments in `args`. And arrivals (None: there is none any
+        more). `forgotten`: before which time the history was forgotten until now, and is from now on."""
+        puts, gone = self._changed(late, args, forgotten[1]) if len(late.time) else ({}, [])
+        puts |= self._appended(in_order, args, forgotten[1])
         for (group, ident), arrival in arrivals.items():
             key = self._arrivals + group + ident
             if arrival is None:
-                deletes.append(key)
+                gone.append(key)
             else:
-                puts.append((key, _NUMBER.pack(arrival)))
+                puts[key] = _NUMBER.pack(arrival)
         ranges = []
         for width in self._widths:
             before, now = (max(time, 0) >> width for time in forgotten)
             if now > before:
                 ranges.append((self._prefix(width, 0), self._prefix(width, now)))
-        self._kv.write(puts, deletes, ranges)
+        self._kv.write(list(puts.items()), [key for key in gone if key not in puts], ranges)
 
-    def _write(
-        self, part: Changed, args: Sequence[pa.Array], begin: int, puts: list[tuple[bytes, bytes]], deletes: list[bytes]
-    ) -> None:
-        keys = self._keys(part, self._width)
-        for width in self._widths:
-            deletes += self._keys(part, width) if width != self._width else []
-        had, has = part.before >= 0, part.after >= 0
-        head = [pa.array(column) for column in (had, part.since, part.came, has, part.came_after)]
-        rows = self._codec.encode_columns([*head, *taken(args, part.before), *taken(args, part.after)], len(keys))
-        for key, row, is_there, is_kept in zip(
-            keys, rows.to_pylist(), (had | has).tolist(), (part.time >= begin).tolist(), strict=True
+    def _encoded(self, part: Changed, args: Sequence[pa.Array]) -> pa.BinaryArray:
+        head = (part.before >= 0, part.since, part.came, part.after >= 0, part.came_after)
+        columns = [pa.array(part.ident, pa.binary()), *map(pa.array, head)]
+        return self._codec.encode_columns([*columns, *taken(args, part.before), *taken(args, part.after)])
+
+    def _appended(self, part: Changed, args: Sequence[pa.Array], begin: int) -> dict[bytes, bytes]:
+        """Chunks of entries that come in order, without those before `begin` and those without rows."""
+        kept = np.flatnonzero((part.time >= begin) & ((part.before >= 0) | (part.after >= 0)))
+        if not len(kept):
+            return {}
+        names, number = np.unique(part.group[kept], return_inverse=True)
+        order = np.lexsort((part.time[kept], number))
+        number, kept = number[order], kept[order]
+        starts = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
+        last = part.time[kept[np.append(starts[1:], len(kept)) - 1]]
+        values = packed_each(
+            [None] * len(starts), starts, part.time[kept], self._encoded(part, args).take(pa.array(kept))
+        )
+        groups = [part.groups[of] for of in names[number[starts]].tolist()]
+        return dict(zip(map(self._key, groups, last.tolist()), values, strict=True))
+
+    def _changed(self, part: Changed, args: Sequence[pa.Array], begin: int) -> tuple[dict[bytes, bytes], list[bytes]]:
+        """The chunks into which changed entries go, and the keys of those that were there."""
+        there, rows = ((part.before >= 0) | (part.after >= 0)).tolist(), self._encoded(part, args).to_pylist()
+        of_chunk: dict[tuple[bytes, int], dict[tuple[int, bytes], bytes | None]] = {}
+        for number, time, ident, row, is_there in zip(
+            part.group.tolist(), part.time.tolist(), part.ident, rows, there, strict=True
         ):
-            if not is_there:
-                deletes.append(key)
-            elif is_kept:
-                puts.append((key, row))
+            group = part.groups[number]
+            place = bisect_left(self._chunks[group], time, key=lambda chunk: chunk.last)
+            of_chunk.setdefault((group, place), {})[time, ident] = row if is_there and time >= begin else None
+        puts: dict[bytes, bytes] = {}
+        gone: list[bytes] = []
+        for (group, place), changes in of_chunk.items():
+            entries: dict[tuple[int, bytes], bytes | None] = {}
+            if place < len(self._chunks[group]):
+                chunk = self._chunks[group][place]
+                gone.append(chunk.key)
+                _, times, known = unpacked([chunk.value])
+                (idents,) = self._codec.decode_columns(known, [0])
+                entries = dict(
+                    zip(zip(times.tolist(), idents.to_pylist(), strict=True), known.to_pylist(), strict=True)
+                )
+            kept = sorted((at, row) for at, row in (entries | changes).items() if row is not None)
+            if kept:
+                times = np.array([time for (time, _), _ in kept], dtype=np.int64)
+                puts[self._key(group, kept[-1][0][0])] = packed(None, times, [row for _, row in kept])
+        return puts, gone
 
-    def _keys(self, part: Changed, width: int) -> list[bytes]:
-        pack, start = _NUMBER.pack, self._entries + bytes((width,))
-        whole = zip(part.group, (part.time >> width).tolist(), part.time.tolist(), part.ident, strict=True)
-        return [start + pack(span) + group + pack(time) + ident for group, span, time, ident in whole]
+    def _key(self, group: bytes, last: int) -> bytes:
+        return self._prefix(self._width, last >> self._width) + group + _NUMBER.pack(last)
 
     def _prefix(self, width: int, span: int) -> bytes:
         return self._entries + bytes((width,)) + _NUMBER.pack(span)

@@ -131,11 +131,12 @@ class TableGroupColumns:
         self._ended = lives, ended, self._known
         return lives.segments, running
 
-    def _events(self, flow: Flow) -> tuple[tuple[pa.Array, ...], Int64s]:
-        """The calls' arguments for the two events of each change, and what they do to the number of rows."""
+    def _events(self, flow: Flow, since: Int64s | None = None) -> tuple[tuple[pa.Array, ...], Int64s]:
+        """The calls' arguments for the two events of each change, and what they do to the number of rows. `since`: when
+        the row to take back has begun, where that is known."""
         taken, added = true_rows(flow.values[0]), true_rows(flow.values[1])
         before, after = self._travelled.columns(flow.values)
-        old = self._folding.arguments(before, flow.time, taken)
+        old = self._folding.arguments(before, flow.time if since is None else since, taken)
         new = self._folding.arguments(after, flow.time, added)
         steps = np.zeros(2 * len(flow), dtype=np.int64)
         steps[::2], steps[1::2] = -taken.astype(np.int64), added & self._site.kept(flow, new.failed)
