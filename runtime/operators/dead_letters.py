@@ -17,7 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.connectors import facts_of
-from vsc.plan.nodes import DEAD_LETTER, ROW_CHANGE, Column, DeadLetters, Node, Plan, Schema
+from vsc.plan.nodes import (
+    DEAD_LETTER,
+    ROW_CHANGE,
+    SPAN,
+    VALIDITY,
+    Column,
+    DeadLetters,
+    Node,
+    Plan,
+    Schema,
+)
 from vsc.plan.types import Field, StructType
 from vsc.runtime.expressions.json_text import writer
 from vsc.runtime.metrics import GRACE_NEEDED, Dropped, Metrics, Missed, group_of
@@ -34,6 +44,9 @@ __all__ = ["Letters", "Losses", "Lost", "Message", "json_rows", "letters_of"]
 
 Message = Callable[[int], str]
 """More details about a lost record, by its place among the records lost together."""
+
+_OUR_OWN = frozenset((*ROW_CHANGE, *VALIDITY, *SPAN))
+"""Columns that say something about a change, not of the record."""
 
 _EARLIEST = -62_135_596_800_000
 """The milliseconds of the years 1 to 9999, which every system accepts as timestamps."""
@@ -162,7 +175,7 @@ class Losses:
         count, chosen = len(places), pa.array(places)
         keys = [column.take(chosen) for column in flow.keys]
         pairs = zip(schema.value, flow.values, strict=True)
-        shown = [(column, array.take(chosen)) for column, array in pairs if column not in ROW_CHANGE]
+        shown = [(column, array.take(chosen)) for column, array in pairs if column not in _OUR_OWN]
         there, time = flow.present[places].tolist(), flow.time[places].tolist()
         value = [
             row if p else None

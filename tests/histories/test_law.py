@@ -129,6 +129,29 @@ def test_the_last_value_is_that_of_the_row_that_began_last() -> None:
     assert found == [(0, (4, 4)), (11, (None, None)), (0, (0, 4)), (11, (0, 0))]
 
 
+def test_results_of_results_that_are_too_old_for_all_of_them() -> None:
+    text = ORDERS.replace("retention = 1 hour, history", "retention = 10 ms, history") + (
+        "table sizes = aggregate states group by n select count(*) as groups "
+        "materialize versioned (retention = 10 ms, history = 'complete'); sink sizes to memory ();"
+    )
+    with TopologyTestDriver(text) as driver:
+        for key, at in [("o1", 50), ("o2", 100), ("o1", 5)]:
+            driver.pipe("orders", {"id": key, "state": "A", "n": 1, "at": at})
+        found = [(r.key["n"], r.timestamp, r.value and r.value["groups"]) for r in driver.read("sizes")]
+    assert found == [(1, 50, 1), (1, 100, None), (2, 100, 1)]
+
+
+def test_what_is_lost_is_shown_without_what_histories_add() -> None:
+    with TopologyTestDriver(
+        ORDERS.replace("sum(n)", "sum(10 % n)") + "sink dropped to memory ();", on_error="drop"
+    ) as d:
+        d.pipe("orders", {"id": "o", "state": "A", "n": 0, "at": 7})
+        (record,) = d.read("dropped")
+    assert record.value is not None
+    assert (record.value["node"], record.value["key"]) == ("states", '{"state":"A"}')
+    assert record.value["value"] == '{"new#id":"o","new#state":"A","new#n":0,"new#at":7}'
+
+
 PURCHASES = """
 table orders (id string, customer string, at bigint) from memory () key id timestamp at
   delete when customer is null materialize versioned (retention = 1 hour);

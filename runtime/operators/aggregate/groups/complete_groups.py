@@ -99,7 +99,7 @@ class CompleteGroups(TableGroupColumns):
         kept = until > earliest
         flow, since, until, earliest = flow.select(kept), since[kept], until[kept], earliest[kept]
         if not len(flow):
-            return Flow.empty(self._site.node.schema, flow.space)
+            return self._site.stored(Flow.empty(self._site.node.schema, flow.space))
         group = self._open(flow)
         args, signs = self._events(flow, since)
         changes = self._changes(flow, group, since, until, earliest, signs)
