@@ -36,13 +36,14 @@ __all__ = ["FORMAT_VERSION", "RowCodec"]
 class RowCodec:
     """Encodes rows of the given column types. Immutable."""
 
-    __slots__ = ("_bitmap", "_columns", "_header", "_slots", "types")
+    __slots__ = ("_bitmap", "_columns", "_first", "_header", "_slots", "types")
 
     def __init__(self, types: Sequence[DataType]) -> None:
         self.types = tuple(types)
         self._slots: tuple[Slot, ...] = tuple(slot_of(t) for t in self.types)
         self._bitmap = (len(self.types) + 7) // 8
         self._header = struct.Struct(f"<B{self._bitmap}s" + "".join(slot.code for slot in self._slots))
+        self._first = struct.Struct(f"<B{self._bitmap}sq")
         self._columns = RowColumns(self.types, self._slots)
 
     def encode(self, values: Sequence[object]) -> bytes:
@@ -92,6 +93,13 @@ class RowCodec:
         if len(data) != base + start:
             raise ValueError(f"row has {len(data)} bytes where {base + start} were expected")
         return tuple(values)
+
+    def first(self, data: bytes) -> int:
+        """The first column of a row, a bigint that is not null. Raises ValueError as `decode` does."""
+        if len(data) < self._header.size or data[0] != FORMAT_VERSION:
+            self.decode(data)
+        first: int = self._first.unpack_from(data)[2]
+        return first
 
     def encode_columns(self, arrays: Sequence[pa.Array], count: int | None = None) -> pa.BinaryArray:
         """The bytes of every row of whole columns; `count` is the number of rows, needed without columns.

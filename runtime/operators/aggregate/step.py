@@ -100,13 +100,12 @@ class _Aggregate(Step):
     def _windows(self) -> WindowColumns | MovingWindows:
         site, operation = self._site, self._operation
         folding = Folding(site.node, operation)
-        calls = folding.calls
         assert operation.window is not None
         kind = _LOOPS.get(operation.window.kind)
         if kind is None:
-            return WindowColumns(site, operation, folding, self._state(site.kv, calls.numbered))
-        pending, together = OverlayKV(site.kv), None if calls.has_entries else folding
-        return kind(site, operation, calls, together, self._state(pending, calls.numbered), pending)
+            return WindowColumns(site, operation, folding, self._state(site.kv, folding.calls.numbered))
+        pending = OverlayKV(site.kv)
+        return kind(site, operation, folding, self._state(pending, folding.calls.numbered), pending)
 
     def _state(self, kv: OrderedKV, numbered: bool) -> AggregateState:
         return AggregateState(kv, self._site.prefix + SUFFIX, numbered)

@@ -119,6 +119,11 @@ class Calls:
         """A group's row in the store."""
         return self.row.encode((group.time, group.rows, *group.cells))
 
+    def encode_many(self, groups: Sequence[Group]) -> list[bytes]:
+        """The rows of groups in the store."""
+        encoded: list[bytes] = self.row.encode_columns(self.columns(groups), len(groups)).to_pylist()
+        return encoded
+
     # ------------------------------------------------------------------------------------------------ its rows
 
     def rows(self, columns: Sequence[pa.Array], count: int) -> Sequence[Sequence[tuple[Any, ...]]]:

@@ -22,6 +22,7 @@ __all__ = [
     "Rows",
     "State",
     "Writes",
+    "after",
     "floats",
     "integers",
     "part",
@@ -124,6 +125,14 @@ class ColumnAccumulator:
 def part(state: State, places: Int64s) -> State:
     """The elements of a state at `places`."""
     return tuple(c[places] if isinstance(c, np.ndarray) else c.take(pa.array(places)) for c in state)
+
+
+def after(first: State, second: State) -> State:
+    """The elements of both states, one after the other."""
+    return tuple(
+        np.concatenate(both) if isinstance(both[0], np.ndarray) else pa.concat_arrays(both)
+        for both in zip(first, second, strict=True)
+    )
 
 
 def valid(column: pa.Array) -> Mask:

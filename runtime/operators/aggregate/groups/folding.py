@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate, Column, Item, Node, Schema
 from vsc.runtime.operators.aggregate.functions.accumulators import column_accumulator
-from vsc.runtime.operators.aggregate.functions.calls import Calls, Group
+from vsc.runtime.operators.aggregate.functions.calls import Calls
 from vsc.runtime.operators.aggregate.functions.states import (
     EntryRanges,
     Rows,
     State,
     Writes,
+    after,
     part,
 )
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation
@@ -29,8 +31,10 @@ from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.records import Int64s, Mask
 
-__all__ = ["Folding", "Groups", "arguments_of"]
+__all__ = ["Folding", "Groups", "arguments_of", "joined"]
 
+_NONE: Any = None
+"""The store of calls that keep no entries: never used."""
 _MILLISECOND = 1000
 """In the unit of timestamps."""
 
@@ -46,6 +50,19 @@ class Groups:
     def take(self, places: Int64s) -> Groups:
         """The elements at `places`."""
         return Groups(self.time[places], self.rows[places], tuple(part(state, places) for state in self.states))
+
+    def at(self, time: Int64s) -> Groups:
+        """The groups with other times."""
+        return replace(self, time=time)
+
+
+def joined(first: Groups, second: Groups) -> Groups:
+    """The groups of both, one after the other."""
+    return Groups(
+        np.concatenate([first.time, second.time]),
+        np.concatenate([first.rows, second.rows]),
+        tuple(after(*states) for states in zip(first.states, second.states, strict=True)),
+    )
 
 
 def arguments_of(node: Node, operation: Aggregate) -> Evaluation:
@@ -75,9 +92,18 @@ class Folding:
         """Decodes groups from their rows in the store; None is an empty group."""
         return self._loaded(self.calls.row.decode_columns(pa.array(rows, pa.binary())))
 
-    def of(self, groups: Sequence[Group | None]) -> Groups:
-        """The groups of a loop, as columns."""
-        return self._loaded(self.calls.columns(groups))
+    def time_of(self, row: bytes) -> int:
+        """The time of a group's row in the store."""
+        return self.calls.row.first(row)
+
+    def merged(self, groups: Groups, others: Groups) -> Groups:
+        """Each group merged with another one, of calls that keep no entries. One by one: windows seldom merge."""
+        calls, found = self.calls, []
+        for row, other in zip(self.store(groups), self.store(others), strict=True):
+            group = calls.decode(row)
+            calls.merge(group, calls.decode(other), _NONE, b"", b"")
+            found.append(group)
+        return self._loaded(calls.columns(found))
 
     def _loaded(self, columns: Sequence[pa.Array]) -> Groups:
         time, count, *cells = columns

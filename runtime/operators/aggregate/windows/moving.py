@@ -6,9 +6,9 @@ and forgotten in the same batch never reaches the store. The loop only notes whe
 closed is looked at when the next record of its group comes, or after the loop, and closes where stream time has moved
 past it.
 
-Results are computed after the loop, on whole columns (`folding`). They are computed one by one if an accumulator keeps
-entries, which are written record by record, into an overlay. A group is never changed, only replaced, so that a result
-sees it as it was.
+What windows hold, and their results, are computed after the loop, on whole columns (`groups.derived`): the loop only
+looks at times. They are computed one by one if an accumulator keeps entries, which are written record by record, into
+an overlay. A group is never changed, only replaced, so that a result sees it as it was.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate, Schema
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
-from vsc.runtime.operators.aggregate.functions.calls import Calls, Group
+from vsc.runtime.operators.aggregate.groups.derived import AnyGroup, Derivations, Derived, GroupCalls
 from vsc.runtime.operators.aggregate.groups.folding import Folding
 from vsc.runtime.operators.aggregate.groups.state import AggregateState, WindowKey, window_key
 from vsc.runtime.operators.aggregate.windows.closings import Closings
@@ -41,7 +41,8 @@ from vsc.runtime.state.kv_overlay import OverlayKV
 
 __all__ = ["Args", "KeyWindows", "MovingWindows", "Number"]
 
-Args = Sequence[tuple[Any, ...]]
+Args = Any
+"""A record as `GroupCalls` take it."""
 Number = TypeVar("Number", int, Int64s)
 _MILLISECOND = 1000
 _NUMBER = struct.Struct(">Q")
@@ -53,30 +54,30 @@ class KeyWindows:
 
     kb: bytes
     starts: list[int] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
-    before: dict[int, Group] = field(default_factory=dict)
+    groups: list[AnyGroup] = field(default_factory=list)
+    before: dict[int, AnyGroup] = field(default_factory=dict)
 
 
 class MovingWindows:
-    """Base of the windows of one aggregate, for one batch. `pending` is what `state` writes to, until `commit`.
-
-    `folding` computes the results after the loop; without it, they are computed one by one.
-    """
+    """Base of the windows of one aggregate, for one batch. `pending` is what `state` writes to, until `commit`."""
 
     def __init__(
         self,
         site: Site,
         operation: Aggregate,
-        calls: Calls,
-        folding: Folding | None,
+        folding: Folding,
         state: AggregateState,
         pending: OverlayKV,
     ) -> None:
         assert operation.window is not None
         self._site, self._final, self._window = site, operation.final, operation.window
         self._size, self._grace, self._held = operation.window.size, operation.window.grace, operation.window.held
-        self._calls, self._folding, self._state, self._pending = calls, folding, state, pending
-        self._kv, self._entries, self._results = state.kv, calls.has_entries, WindowResults(site)
+        self._state, self._pending = state, pending
+        self._one_by_one = folding.calls
+        self._entries = folding.calls.has_entries
+        self._derived = None if self._entries else Derivations(folding)
+        self._calls: GroupCalls = self._derived or folding.calls
+        self._kv, self._results = state.kv, WindowResults(site)
         self._group_key = cache(self._results.decode)
         self._sent: list[Sent] = []
         self._row = 0
@@ -96,7 +97,7 @@ class MovingWindows:
         before = state.stream_time
         if len(flow):
             self._load(flow)
-            self._loop(flow, self._calls.rows(args, len(flow)), moving)
+            self._loop(flow, self._rows(flow, args), moving)
         self._end(len(flow), self._site.timing(flow, before, moving))
         return self._changes(flow)
 
@@ -118,7 +119,7 @@ class MovingWindows:
         """Writes the changed windows, and removes the forgotten ones."""
         puts: list[tuple[bytes, bytes]] = []
         rows: list[bytes] = []
-        changed: list[Group] = []
+        changed: list[AnyGroup] = []
         state, deletes, shown = self._state, self._deletes, self._shown()
         for key in self._loaded.values():
             now = dict(zip(key.starts, key.groups, strict=True))
@@ -138,21 +139,22 @@ class MovingWindows:
                 if old is None or self._place(start, old) != self._place(start, group):
                     puts.append((state.index(self._place(start, group), start, key.kb), b""))
         puts.extend((state.index(*window), b"") for window in shown)
-        puts.extend(zip(rows, self._encoded(changed), strict=True))
+        puts.extend(zip(rows, self._calls.encode_many(changed), strict=True))
         state.write(puts, deletes)
         self._pending.commit()
 
     # ------------------------------------------------------------------------------------------- for the subclasses
 
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
-        """Changes the windows of a record; moves `_state.stream_time` to `_now`."""
+        """Changes the windows of a record, after those that it does not reach have left their group; moves
+        `_state.stream_time` to `_now`."""
         raise NotImplementedError
 
-    def _stored(self, kb: bytes, first: int, last: int) -> Iterable[tuple[int, Group]]:
+    def _stored(self, kb: bytes, first: int, last: int) -> Iterable[tuple[int, AnyGroup]]:
         """The stored windows of a group that records of these times may reach, by start, descending."""
         raise NotImplementedError
 
-    def _scan(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, Group]]:
+    def _scan(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, AnyGroup]]:
         """The stored windows of a group that begin from `first` to `last`, descending."""
         rows, decode = self._state.groups + kb, self._calls.decode
         for row, data in self._kv.scan(window_key(rows, first), window_key(rows, last + 1), reverse=True):
@@ -186,9 +188,9 @@ class MovingWindows:
         rows = state.given_places(self._forgotten + 1, None) if self._final else ()
         return {state.indexed(row): row for row in rows}
 
-    def _left_up_to(self, time: int | None = None) -> int:
-        """The place in time up to which windows leave their groups: before a record of this time, or at the end."""
-        return self._state.forgotten
+    def _left_up_to(self) -> int:
+        """The place in time up to which windows leave their groups at the end."""
+        raise NotImplementedError
 
     def _leave_unreached(self, closing: Sequence[WindowKey]) -> None:
         """Windows that close without a record of the batch leave their groups."""
@@ -197,7 +199,11 @@ class MovingWindows:
         """The windows that have left their groups, and stay in the index until they are forgotten."""
         return ()
 
-    def _place(self, start: int, group: Group) -> int:
+    def _until(self, key: KeyWindows, last: int) -> Sequence[tuple[int, int, AnyGroup]]:
+        """The windows of a group with a place in time up to `last`, which are its first ones: place, start, group."""
+        raise NotImplementedError
+
+    def _place(self, start: int, group: AnyGroup) -> int:
         """The place in time of a window."""
         raise NotImplementedError
 
@@ -209,21 +215,29 @@ class MovingWindows:
         """Where the accumulators of a window keep their entries."""
         return self._state.entries + window_key(kb, start) if self._entries else b""
 
-    def _result(self, kb: bytes, start: int, end: int, group: Group) -> Result:
-        """A window's result, or why there is none; its group if `folding` computes it."""
-        if self._folding is not None:
+    def _result(self, kb: bytes, start: int, end: int, group: AnyGroup) -> Result:
+        """A window's result, or why there is none; its group if that is computed later."""
+        if isinstance(group, Derived):
             return group
         key = (*self._group_key(kb), start * _MILLISECOND, end * _MILLISECOND)
         try:
-            return self._calls.result(group, key, self._kv, self._scope(kb, start))
+            return self._one_by_one.result(group, key, self._kv, self._scope(kb, start))
         except NodeFailure as failure:
             return failure
 
     def _opened(self, place: int) -> None:
-        self._state.open += 1
-        self._state.highest = max(self._state.highest, place)
+        state = self._state
+        state.open += 1
+        if place > state.highest:
+            state.highest = place
 
     # ------------------------------------------------------------------------------------------------------- reading
+
+    def _rows(self, flow: Flow, args: Sequence[pa.Array]) -> Sequence[Args]:
+        """The records as `_calls` takes them."""
+        if self._derived is None:
+            return self._one_by_one.rows(args, len(flow))
+        return self._derived.rows(args, flow.time)
 
     def _load(self, flow: Flow) -> None:
         """Reads the windows that the batch's records reach."""
@@ -240,28 +254,23 @@ class MovingWindows:
                 key.before = dict(self._stored(kb, *found[kb]))
                 key.starts, key.groups = list(reversed(key.before)), list(reversed(key.before.values()))
 
-    def _groups_of(self, windows: Sequence[WindowKey]) -> list[Group]:
+    def _groups_of(self, windows: Sequence[WindowKey]) -> list[AnyGroup]:
         """The stored groups of windows."""
         rows = self._state.get_many([window_key(kb, start) for _, start, kb in windows])
         return [self._calls.decode(row) for row in rows if row is not None]
-
-    def _encoded(self, groups: list[Group]) -> list[bytes]:
-        encoded: list[bytes] = self._calls.row.encode_columns(self._calls.columns(groups), len(groups)).to_pylist()
-        return encoded
 
     # ------------------------------------------------------------------------------------------------------ the loop
 
     def _loop(self, flow: Flow, args: Sequence[Args], moving: Int64s) -> None:
         state, keys = self._state, flow.space.keys
         loaded = {number: self._loaded[keys[number]] for number in set(flow.key.tolist())}
-        closed_up_to, most = self._closed_up_to, self._closings.most
+        take, held, most = self._take, self._held, self._closings.most
         records = zip(flow.key.tolist(), flow.time.tolist(), args, moving.tolist(), strict=True)
         for row, (number, time, given, moved) in enumerate(records):
-            self._row, key, self._now = row, loaded[number], max(state.stream_time, moved)
-            if key.starts and self._place(key.starts[0], key.groups[0]) <= (last := self._left_up_to(time)):
-                self._drop(key, last)
-            self._take(key, time, given)
-            if (closed := closed_up_to(state.stream_time)) > state.closed:
+            self._row, before = row, state.stream_time
+            self._now = moved if moved > before else before
+            take(loaded[number], time, given)
+            if (closed := state.stream_time - held) > state.closed:
                 self._move(closed)
             if self._entries:
                 self._kv.commit()
@@ -272,15 +281,17 @@ class MovingWindows:
         """Notes that windows up to a place in time close at this record, and which are forgotten."""
         state = self._state
         state.closed = closed
-        limit = self._forgotten_up_to(state.stream_time, state.highest)
-        state.forgotten = max(state.forgotten, min(closed, limit))
+        if (limit := min(closed, self._forgotten_up_to(state.stream_time, state.highest))) > state.forgotten:
+            state.forgotten = limit
         self._closings.move(self._row, closed, state.forgotten)
 
     # ---------------------------------------------------------------------------------------------- what has passed
 
     def _drop(self, key: KeyWindows, last: int) -> None:
         """Closes and removes the windows of a group, up to a place in time, that no record can reach any more."""
-        gone = list(self._until(key, last))
+        gone = self._until(key, last)
+        if not gone:
+            return
         for place, start, group in gone:
             if place > self._closed:
                 self._close((place, start, key.kb), group)
@@ -339,15 +350,7 @@ class MovingWindows:
             if group is None or self._place(start, group) != place:
                 yield place, start, kb
 
-    def _until(self, key: KeyWindows, last: int) -> Iterator[tuple[int, int, Group]]:
-        """The windows of a group with a place in time up to `last`: they are its first ones."""
-        for start, group in zip(key.starts, key.groups, strict=True):
-            place = self._place(start, group)
-            if place > last:
-                return
-            yield place, start, group
-
-    def _close(self, window: WindowKey, group: Group | None) -> None:
+    def _close(self, window: WindowKey, group: AnyGroup | None) -> None:
         """Closes a window; its final result needs its group."""
         if window in self._given:
             return
@@ -356,7 +359,7 @@ class MovingWindows:
             assert group is not None
             self._finish(window, group)
 
-    def _finish(self, window: WindowKey, group: Group) -> None:
+    def _finish(self, window: WindowKey, group: AnyGroup) -> None:
         """Computes the final result of a window."""
         place, start, kb = window
         self._finals.append((window, group.time, self._result(kb, start, self._ends(place, start), group)))
@@ -377,7 +380,7 @@ class MovingWindows:
 
     def _changes(self, flow: Flow) -> Flow:
         """What was sent for the records of `flow`, as the result table takes it."""
-        sent, failed = self._results.flow(flow, self._sent, self._folding, self._at)
+        sent, failed = self._results.flow(flow, self._sent, self._derived, self._at)
         self._remove(flow)
         self._tell(flow)
         if self._final:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from vsc.runtime.operators.aggregate.functions.calls import Group
-from vsc.runtime.operators.aggregate.groups.folding import Folding
+from vsc.runtime.operators.aggregate.groups.derived import Derivations, Derived
 from vsc.runtime.operators.columns.evaluation import Computed, Failed
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.columns.moments import LAST, Moments, turns
@@ -23,8 +22,8 @@ from vsc.runtime.values import arrow_type
 
 __all__ = ["Result", "Sent", "WindowResults", "names_of"]
 
-Result = Row | Group | NodeFailure
-"""The result of a window; the group, if results are computed after the loop; or why there is none."""
+Result = Row | Derived | NodeFailure
+"""The result of a window; the group, if it is computed after the loop; or why there is none."""
 
 Sent = tuple[int, bytes, int, int, Result | None, bool, int]
 """A change: the record that made it, the group's encoded key, the bounds, the new row, whether it replaces the row that
@@ -51,7 +50,7 @@ class WindowResults:
         return self._codec.decode(kb)
 
     def flow(
-        self, flow: Flow, sent: Sequence[Sent], folding: Folding | None, at: Moments | None = None
+        self, flow: Flow, sent: Sequence[Sent], derived: Derivations | None, at: Moments | None = None
     ) -> tuple[Flow, Failed]:
         """The changes that were sent for the records of `flow`, and which of them cannot be computed.
 
@@ -61,7 +60,7 @@ class WindowResults:
         records, kbs, starts, ends, news, _, times = fields
         record, start, end = _numbers(records), _numbers(starts), _numbers(ends)
         keys = self.bounded(self.group_keys(flow, kbs), start, end)
-        new = self._computed(news, keys, folding)
+        new = self._computed(news, keys, derived)
         site, present = self._site, there(news)
         present[list(new.failed)] = False
         at = site.give(flow.at.take(record), turns(record)) if at is None else at
@@ -79,12 +78,12 @@ class WindowResults:
         return kept
 
     def _computed(
-        self, results: Sequence[Result | None], keys: Sequence[pa.Array], folding: Folding | None
+        self, results: Sequence[Result | None], keys: Sequence[pa.Array], derived: Derivations | None
     ) -> Computed:
         """The value columns of results, null where there is none."""
-        if folding is not None:
+        if derived is not None:
             groups: Any = results
-            return folding.results(keys, folding.of(groups), there(groups))
+            return derived.results(keys, groups)
         failed = {row: result for row, result in enumerate(results) if isinstance(result, NodeFailure)}
         rows: Any = [None if isinstance(result, NodeFailure) else result for result in results] if failed else results
         return Computed(columns_of(rows, self._site.node.schema.value), failed)

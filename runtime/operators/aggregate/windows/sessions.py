@@ -8,10 +8,11 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from vsc.runtime.metrics import LONGEST_SESSION
-from vsc.runtime.operators.aggregate.functions.calls import Group
+from vsc.runtime.operators.aggregate.groups.derived import AnyGroup
 from vsc.runtime.operators.aggregate.groups.state import WindowKey
 from vsc.runtime.operators.aggregate.windows.moving import Args, KeyWindows, MovingWindows, Number
 from vsc.runtime.operators.clock import Timing
@@ -42,6 +43,8 @@ class SessionColumns(MovingWindows):
 
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
         state, gap, starts, groups = self._state, self._size, key.starts, key.groups
+        if groups and groups[0].time <= (last := self._left_before(time)):
+            self._drop(key, last)
         closed = max(self._closed_up_to(self._now), state.closed)
         reach = max(time - gap, closed + 1)
         first = last = bisect_right(starts, time + gap)
@@ -63,7 +66,7 @@ class SessionColumns(MovingWindows):
         if fresh:
             self._opened(end)
 
-    def _changed(self, key: KeyWindows, first: int, last: int, start: int, end: int, time: int, args: Args) -> Group:
+    def _changed(self, key: KeyWindows, first: int, last: int, start: int, end: int, time: int, args: Args) -> AnyGroup:
         """The session that a record makes; sends the changes."""
         kb, joins = key.kb, first < last and start == end  # a record of its moment joins a session of one moment
         again = joins and self._again
@@ -79,10 +82,10 @@ class SessionColumns(MovingWindows):
             self._sent.append((self._row, kb, start, end, result, again, end))
         return merged
 
-    def _take_back(self, kb: bytes, start: int, group: Group) -> None:
+    def _take_back(self, kb: bytes, start: int, group: AnyGroup) -> None:
         self._sent.append((self._row, kb, start, group.time, None, True, group.time))
 
-    def _merged(self, key: KeyWindows, first: int, last: int, start: int) -> Group:
+    def _merged(self, key: KeyWindows, first: int, last: int, start: int) -> AnyGroup:
         """The merged group of the sessions, with its entries moved to those of the new session."""
         starts, groups, calls = key.starts, key.groups, self._calls
         if first < last and starts[first] == start:
@@ -96,20 +99,26 @@ class SessionColumns(MovingWindows):
                 self._state.clear(others)
         return merged
 
-    def _stored(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, Group]]:
+    def _stored(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, AnyGroup]]:
         reach = max(first - self._size, self._state.closed + 1)
         for start, group in self._scan(kb, 0, last + self._size):
             if group.time < reach:
                 return
             yield start, group
 
-    def _left_up_to(self, time: int | None = None) -> int:
-        state, clock = self._state, self._state.stream_time
-        if time is None:
-            return max(self._closed, min(state.closed, self._closed_up_to(clock)))
-        if self._now > time:  # it has moved before the record
-            clock = self._now
+    def _left_before(self, time: int) -> int:
+        """The place in time up to which windows leave their groups before a record of this time."""
+        state = self._state
+        clock = self._now if self._now > time else state.stream_time  # it may have moved before the record
         return min(self._closing_for_good, max(state.closed, self._closed_up_to(clock)))
+
+    def _left_up_to(self) -> int:
+        state = self._state
+        return max(self._closed, min(state.closed, self._closed_up_to(state.stream_time)))
+
+    def _until(self, key: KeyWindows, last: int) -> list[tuple[int, int, AnyGroup]]:
+        passed = takewhile(lambda window: window[1].time <= last, zip(key.starts, key.groups, strict=True))
+        return [(group.time, start, group) for start, group in passed]
 
     def _leave(self, place: int, start: int, kb: bytes, stored: bool) -> None:
         self._passed.append(((place, start, kb), stored))
@@ -138,7 +147,7 @@ class SessionColumns(MovingWindows):
     def _rank(self, start: int, kb: bytes) -> bytes:
         return _START.pack(start) + kb
 
-    def _place(self, start: int, group: Group) -> int:
+    def _place(self, start: int, group: AnyGroup) -> int:
         return group.time
 
     def _ends(self, place: Number, start: Number) -> Number:

@@ -7,60 +7,68 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from typing import Any
 
-from vsc.runtime.operators.aggregate.functions.calls import Group
 from vsc.runtime.operators.aggregate.functions.entries import At
+from vsc.runtime.operators.aggregate.groups.derived import AnyGroup
 from vsc.runtime.operators.aggregate.windows.moving import Args, KeyWindows, MovingWindows, Number
 
 __all__ = ["SlidingColumns"]
 
 Rows = tuple[tuple[bytes, bytes], ...]
-Kept = tuple[Group, Rows]
+Kept = tuple[AnyGroup, Rows]
 """A window as it was before the record: its group and its accumulators' entries, if they keep any."""
 
 
-@dataclass(slots=True)
 class _Arrival:
     """The record being added, the windows that it has found in its group, and what it changes."""
 
-    kb: bytes
-    args: Args
-    at: At
-    close_time: int
-    right: Kept | None = None
-    left: Kept | None = None
-    previous: int | None = None
-    joined: list[tuple[int, Group]] = field(default_factory=list)
-    created: dict[int, Group] = field(default_factory=dict)
-    late: int = 0
+    __slots__ = ("args", "at", "close_time", "created", "joined", "kb", "late", "left", "previous", "right")
+
+    def __init__(self, kb: bytes, args: Args, at: At, close_time: int) -> None:
+        self.kb, self.args, self.at, self.close_time = kb, args, at, close_time
+        self.right: Kept | None = None
+        self.left: Kept | None = None
+        self.previous: int | None = None
+        self.joined: list[tuple[int, AnyGroup]] = []
+        self.created: dict[int, AnyGroup] = {}
+        self.late = 0
 
 
 class SlidingColumns(MovingWindows):
     """For each record the window that ends at it, and the one that begins right after it."""
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._hides = not self._final and self._site.batch.clock is None
+
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
-        state, size = self._state, self._size
+        state, size, starts, groups = self._state, self._size, key.starts, key.groups
+        if starts and starts[0] <= state.forgotten:
+            self._drop(key, state.forgotten)
         clock = self._now
-        open_from = max(self._closed_up_to(clock), state.closed) + size + 1
-        if time + size < open_from:
+        closed = max(clock - self._held, state.closed)
+        if time <= closed:
             self._late.append(self._row)
             return
-        new = _Arrival(key.kb, args, state.arrive(time), open_from)
+        new = _Arrival(key.kb, args, state.arrive(time), closed + size + 1)
         state.stream_time = clock
-        first = max(0, time - 2 * size, self._hidden_up_to(clock, state.highest) + 1)
-        low, high = bisect_left(key.starts, first), bisect_right(key.starts, time + 1)
+        first = time - 2 * size if time > 2 * size else 0
+        if self._hides:
+            first = max(first, self._hidden_up_to(clock, state.highest) + 1)
+        low, high = bisect_left(starts, first), bisect_right(starts, time + 1)
         if time < size:
             self._early(new, key, low, high)
         else:
             self._normal(new, key, low, high)
-        self._late += [self._row] * new.late
+        if new.late:
+            self._late += [self._row] * new.late
         for number, group in new.joined:
-            key.groups[number] = group
+            groups[number] = group
         for start, group in new.created.items():
-            number = bisect_left(key.starts, start)
-            key.starts.insert(number, start)
-            key.groups.insert(number, group)
+            number = bisect_left(starts, start)
+            starts.insert(number, start)
+            groups.insert(number, group)
             self._opened(start)
 
     def _normal(self, new: _Arrival, key: KeyWindows, low: int, high: int) -> None:
@@ -118,7 +126,7 @@ class SlidingColumns(MovingWindows):
 
     # --------------------------------------------------------------------------------------------------- one window
 
-    def _join(self, new: _Arrival, number: int, start: int, group: Group) -> None:
+    def _join(self, new: _Arrival, number: int, start: int, group: AnyGroup) -> None:
         """Adds the record to an existing window, if it is open."""
         if start + self._size < new.close_time:
             new.late += 1
@@ -164,17 +172,20 @@ class SlidingColumns(MovingWindows):
         if not self._final:
             self._send(new.kb, start, group)
 
-    def _add(self, new: _Arrival, start: int, group: Group) -> None:
-        self._calls.add(group, new.args, new.at, self._kv, self._scope(new.kb, start))
-        group.time = max(group.time, new.at.time)
+    def _add(self, new: _Arrival, start: int, group: AnyGroup) -> None:
+        at = new.at
+        self._calls.add(group, new.args, at, self._kv, self._scope(new.kb, start) if self._entries else b"")
+        if at.time > group.time:
+            group.time = at.time
         if not self._final:
             self._send(new.kb, start, group)
 
-    def _send(self, kb: bytes, start: int, group: Group) -> None:
+    def _send(self, kb: bytes, start: int, group: AnyGroup) -> None:
         end = start + self._size
-        self._sent.append((self._row, kb, start, end, self._result(kb, start, end, group), True, group.time))
+        result: Any = self._result(kb, start, end, group) if self._entries else group
+        self._sent.append((self._row, kb, start, end, result, True, group.time))
 
-    def _kept(self, kb: bytes, start: int, group: Group) -> Kept:
+    def _kept(self, kb: bytes, start: int, group: AnyGroup) -> Kept:
         if not self._entries:
             return group, ()
         scope = self._scope(kb, start)
@@ -187,13 +198,13 @@ class SlidingColumns(MovingWindows):
 
     # --------------------------------------------------------------------------------------------------- in time
 
-    def _stored(self, kb: bytes, first: int, last: int) -> Iterable[tuple[int, Group]]:
+    def _stored(self, kb: bytes, first: int, last: int) -> Iterable[tuple[int, AnyGroup]]:
         hidden = self._hidden_up_to(self._state.stream_time, self._state.highest)
         return self._scan(kb, max(0, first - 2 * self._size, hidden + 1), last + 1)
 
     def _hidden_up_to(self, clock: int, highest: int) -> int:
         """The place in time up to which records no longer find windows."""
-        if self._final or self._site.batch.clock is not None:
+        if not self._hides:
             return -1
         return min(highest - self._grace - 2 * self._size, self._closed_up_to(clock))  # never one that is open still
 
@@ -203,7 +214,14 @@ class SlidingColumns(MovingWindows):
         unseen = self._unseen_up_to
         return max(self._hidden_up_to(clock, highest), reached) if unseen is None else min(reached, unseen)
 
-    def _place(self, start: int, group: Group) -> int:
+    def _left_up_to(self) -> int:
+        return self._state.forgotten
+
+    def _until(self, key: KeyWindows, last: int) -> list[tuple[int, int, AnyGroup]]:
+        passed = bisect_right(key.starts, last)
+        return [(start, start, group) for start, group in zip(key.starts[:passed], key.groups, strict=False)]
+
+    def _place(self, start: int, group: AnyGroup) -> int:
         return start
 
     def _ends(self, place: Number, start: Number) -> Number:
