@@ -36,7 +36,7 @@ def _made() -> tuple[str, Check]:
         raise Refused(Problem(f"no class archive can be made: {error}", "see docs/speed.md"), 1) from error
     if not archive.can_be_made():
         raise Refused(Problem(f"{archive.folder} cannot be written to", "let XDG_CACHE_HOME name another folder"), 1)
-    made = archive.folder / f"{archive.name}.{os.getpid()}"
+    made = archive.to_be_made()
     given = os.environ.get("SPARK_SUBMIT_OPTS", "")
     os.environ["SPARK_SUBMIT_OPTS"] = " ".join(filter(None, [*writing(made), given]))
     try:
@@ -46,6 +46,7 @@ def _made() -> tuple[str, Check]:
         if not made.exists():
             raise Refused(Problem("Java has written no class archive", "runs work without one"), 1)
         archive.keep(made)
+        archive.clear()
     finally:
         made.unlink(missing_ok=True)
         os.environ["SPARK_SUBMIT_OPTS"] = given

@@ -10,6 +10,7 @@ Neither starts nor imports Spark.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -33,6 +34,7 @@ __all__ = [
 _QUIETLY = ("-XX:+VerifySharedSpaces", "-Xlog:cds*=off")
 """`cds` alone would leave `cds,dynamic`, which tells of each archive that does not fit."""
 _DECIDED = re.compile(r"-Xshare|SharedArchiveFile|ArchiveClassesAtExit|AutoCreateSharedArchive")
+_MADE_HERE = re.compile(r"(?P<name>java-[\d.]+-spark-.+-[0-9a-f]{12})(-\d+)?(\.jsa|\.(?P<process>\d{1,9}))")
 _VARIABLES = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
 _OPTIONS, _CLASS_PATH = "spark.driver.extraJavaOptions", "spark.driver.extraClassPath"
 _BY_ITSELF = 19
@@ -75,9 +77,23 @@ class Archive:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.access(self.folder, os.W_OK)
 
+    def to_be_made(self) -> Path:
+        """Where this process has a JVM write what becomes the archive."""
+        return self.folder / f"{self.name}.{os.getpid()}"
+
     def keep(self, made: Path) -> None:
         """Takes what a JVM has made, in the same folder, for the archive."""
         made.replace(self._itself() if self.makes_itself else self._sized(made.stat().st_size))
+
+    def clear(self) -> None:
+        """Removes the archives of other Javas, Sparks and jars, and what processes that are gone left unfinished."""
+        for path in list(self.folder.iterdir()):
+            if (found := _MADE_HERE.fullmatch(path.name)) is None:
+                continue
+            unfinished = found["process"] is not None
+            if _is_gone(int(found["process"])) if unfinished else found["name"] != self.name:
+                with contextlib.suppress(OSError):  # it is in nobody's way
+                    path.unlink()
 
     def options(self) -> list[str]:
         """The options of a JVM that uses it, or makes it."""
@@ -187,6 +203,14 @@ def _folder() -> Path:
 def _is_ours(found: os.stat_result) -> bool:
     """Whether none but this user and root can write there."""
     return found.st_uid in (0, os.getuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _is_gone(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError as error:
+        return error.errno == errno.ESRCH
+    return False
 
 
 def _quoted(option: str) -> str:

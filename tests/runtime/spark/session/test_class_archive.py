@@ -132,6 +132,30 @@ def test_a_path_with_a_blank_is_one_option(tmp_path: Path, monkeypatch: pytest.M
     assert archive_options()[0] == f'"-XX:SharedArchiveFile={path}"'
 
 
+def test_what_is_of_no_use_any_more_is_cleared(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = archive_here()
+    _put(before)
+    _java(tmp_path, monkeypatch, "21.0.8")
+    _put(archive_here())
+    (tmp_path / "spark/jars/other.jar").touch()
+    now = archive_here()
+    path = _put(now)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    (cache / f"{before.name}.{gone.pid}").touch()
+    (cache / f"{now.name}.{gone.pid}").touch()
+    now.to_be_made().touch()
+    (cache / "of-another-kind.jsa").touch()
+    (cache / "folder.1").mkdir()
+    now.clear()
+    assert {one.name for one in cache.iterdir()} == {
+        path.name,
+        now.to_be_made().name,
+        "of-another-kind.jsa",
+        "folder.1",
+    }
+
+
 def test_without_a_release_of_java_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "java-17.0.15/release").unlink()
     with pytest.raises(Unarchived, match="does not say which release"):
