@@ -186,7 +186,7 @@ def _late_versions(data: Mapping[str, Any]) -> list[str]:
     return [
         f"in '{node}' {counted(n, 'row')} of the right side came after records of their time had been joined, which "
         f"may be wrong now: with `grace {rounded_duration(needed[node])}` the join would have waited for "
-        f"{'it' if n == 1 else 'them'}, with `correct` for that long, of a table, the results would have been corrected"
+        f"{'it' if n == 1 else 'them'}; a join with a table can `correct` its results for that long instead"
         for node, n in data[LATE_VERSIONS].items()
     ]
 
