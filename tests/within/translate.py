@@ -25,6 +25,7 @@ _CALLS = {"sum": "sum({})", "count": "count({})", "min": "min({})", "max": "max(
 _BOUND = re.compile(r"between (\S+) preceding and (current row|\S+ preceding) ?(.*)$")
 _WINDOW = re.compile(r"(\w+) as \( ?(union .+? )?partition by (.+?) order by (\S+) (rows_range .+?) ?\)(?=,| ?;| ?$)")
 _CALL = re.compile(r"^(\w+) ?\( ?([^()]*) ?\) over (\w+)(?: (?:as )?(\w+))?$")
+_WHERE = re.compile(r"^([\w*]+) ?, ?(?:(\w+)|(\w+) ?(<=|>=|!=|=|<|>) ?(\w+))$")
 _COLUMN = re.compile(r"^(?:[\w{}]+\.)?(\w+)$")
 
 
@@ -38,7 +39,7 @@ def translated(case: dict[str, Any]) -> list[dict[str, Any]]:
     if expected.get("success") is False:
         raise NotOurs("it expects an error")
     if case.get("dataProvider"):
-        raise NotOurs("it stands for several, made by a template")
+        raise NotOurs("it stands for several, made by templates")
     if "sql" not in case or not inputs or not (rows := _rows(inputs[0])) or not (right := _rows(expected)):
         raise NotOurs("it has no rows, or expects none")
     if "batch_request" in case or len(right) != len(rows):
@@ -70,6 +71,25 @@ def translated(case: dict[str, Any]) -> list[dict[str, Any]]:
                   [[row[place] for place in (*plain, *own)] for row in right])
         for name, own in calls.items()
     ]  # fmt: skip
+
+
+def _made(case: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The cases that a template stands for, or the case itself, with what their names end with."""
+    words, expected = case.get("dataProvider") or [], case.get("expectProvider") or {}
+    if len(words) != 1 or not expected:
+        return [("", case)]
+    whole = {name: part for name, part in case.items() if name != "dataProvider"}
+    return [
+        (
+            f" {word}",
+            {
+                **whole,
+                "sql": case["sql"].replace("d[0]", word),
+                "expect": {**(case.get("expect") or {}), **expected.get(n, {})},
+            },
+        )
+        for n, word in enumerate(words[0])
+    ]
 
 
 def _rows(table: dict[str, Any]) -> list[list[Any]]:
@@ -108,6 +128,9 @@ def _windowed(
         raise NotOurs("it has columns with names of its own")
     if columns.get(time) not in ("timestamp", "bigint") or any(columns.get(k) in ("float", "double") for k in keys):
         raise NotOurs("its key or its order is of a type that is none here")
+    added = re.findall(r"(?:sum|avg)\(r\.(\w+)", " ".join(calls))
+    if any(columns[name] in ("string", "date", "timestamp", "boolean") for name in added):
+        raise NotOurs("it adds up what are no numbers here")
     order = list(columns)
     taken = [{name: row[order.index(name)] for name in order if name in wanted} for row in rows]
     if any(row[name] is None for row in taken for name in (*keys, time)):
@@ -148,6 +171,15 @@ def _column(text: str) -> str:
 
 
 def _call(function: str, argument: str) -> str:
+    plain, _, where = function.partition("_")
+    found = _WHERE.match(argument)
+    if where == "where" and plain in _CALLS and found is not None:
+        column, flag, one, sign, other = found.groups()
+        if not any((text or "").isdigit() for text in (one, other)) and flag is None:
+            raise NotOurs("its items are expressions of its own language")
+        condition = f"r.{flag}" if flag else " ".join(t if t.isdigit() else f"r.{t}" for t in (one, other))
+        condition = condition if flag else f" {sign} ".join(condition.split(" "))
+        return _CALLS[plain].format(f"if({condition}, {'1' if column == '*' else f'r.{column}'}, null)")
     if function not in _CALLS:
         raise NotOurs(f"`{function}` is a function of its own, or counts rows")
     if argument == "*":
@@ -182,11 +214,12 @@ def main(folder: Path) -> None:
             if facts in seen:
                 continue
             seen.add(facts)
-            try:
-                parts = translated(case)
-                ours |= {f"{name} {part}" if len(parts) > 1 else name: one for part, one in enumerate(parts)}
-            except NotOurs as error:
-                others[name] = str(error)
+            for more, one in _made(case):
+                try:
+                    parts = translated(one)
+                    ours |= {f"{name}{more} {n}" if len(parts) > 1 else f"{name}{more}": p for n, p in enumerate(parts)}
+                except NotOurs as error:
+                    others[f"{name}{more}"] = str(error)
     lines = [f"{json.dumps(name)}: {json.dumps(case, default=str)}" for name, case in sorted(ours.items())]
     reasons = [f"{json.dumps(name)}: {json.dumps(why)}" for name, why in sorted(others.items())]
     body = '{"ours": {\n' + ",\n".join(lines) + '\n},\n"not ours": {\n' + ",\n".join(reasons) + "\n}}\n"

@@ -130,3 +130,40 @@ def test_a_history_is_written_and_seeds_a_table(tmp_path: Path, lakes: SparkSess
     wrong.variables |= {"in": str(tmp_path / "asked"), "out": str(tmp_path / "other")}
     error = wrong.refused(checkpoint="ck3")
     assert (error.code, "its column 'until' of times is no such column" in error.message) == ("VSC922", True)
+
+
+COMPLETE = """
+table a (k string, x string, at bigint, gone boolean) from files (path = '${in}/a', format = 'json')
+key k timestamp at delete when gone materialize versioned (retention = 1 hour);
+table b (k string, y string, at bigint, gone boolean) from files (path = '${in}/b', format = 'json')
+key k timestamp at delete when gone materialize versioned (retention = 1 hour);
+table j = left join a with b select x, y materialize versioned (retention = 1 hour, history = 'complete');
+sink j to ${lake} (path = '${table}', create = true, history = 'scd2');
+"""
+
+
+@pytest.mark.timeout(600)
+def test_the_history_of_a_join_that_is_complete(tmp_path: Path, lakes: SparkSession) -> None:
+    """Rows of either side come behind the end of the other's; the store as of a time says the same."""
+    from vsc.runtime.operators.views.catalog import find_store
+    from vsc.runtime.operators.views.question import question
+    from vsc.runtime.spark.checkpoint.epoch_state import EpochState
+
+    case = Case(COMPLETE, tmp_path, lakes, "delta")
+
+    def come(number: int, table: str, value: str, at: int, gone: bool = False) -> None:
+        row = {"k": "k", {"a": "x", "b": "y"}[table]: value, "at": at, "gone": gone}
+        case.file(number, row, folder=f"in/{table}")
+
+    for number, rows in enumerate(([("a", "a5", 5), ("b", "b7", 7)], [("b", "", 20, True), ("a", "a10", 10)])):
+        for row in rows:
+            come(number, *row)
+        case.run()
+    expected = [("a10", None, 20, None), ("a10", "b7", 10, 20), ("a5", None, 5, 7), ("a5", "b7", 7, 10)]
+    assert case.rows(columns="x, y, unix_millis(__START_AT), unix_millis(__END_AT)") == expected
+    state = EpochState.open(lakes, str(tmp_path / "ck"))
+    store = find_store(case.plan, "j")
+    found = {at: state.rows(store, question(store, key={"k": "k"}, as_of=at)).first() for at in (4, 5, 9, 15, 30)}
+    assert {at: row and (row["x"], row["y"]) for at, row in found.items()} == {
+        4: (None, None), 5: ("a5", None), 9: ("a5", "b7"), 15: ("a10", "b7"), 30: ("a10", None),
+    }  # fmt: skip
