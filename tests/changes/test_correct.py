@@ -77,3 +77,9 @@ def test_a_new_join_of_a_chain_has_not_seen_the_rows_that_are_there() -> None:
     before, after = (text.replace("amount * rate as usd;", stored) for text in (BEFORE, CHAIN))
     found = {change.name: change for change in compare(compile_topology(before), compile_topology(after))}
     assert found["again#corrected"].reason == "the rows that `priced` holds are not in it"
+
+
+def test_a_join_that_is_corrected_from_now_on_was_a_stream_and_is_a_table() -> None:
+    for old, new, words in ((PLAIN, BEFORE, "was a stream, is a table"), (BEFORE, PLAIN, "was a table, is a stream")):
+        sinks = [one for one in compare(compile_topology(old), compile_topology(new)) if one.kind == "sink"]
+        assert [(one.verdict.value, one.reason) for one in sinks] == [("rebuild", f"`priced` {words}")]

@@ -235,9 +235,12 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
             ]
             yield _judged("sink", _named(sink), _named(was), (node, sink.line), meaning, changed)
         elif before is None or was.node != before.name:
-            ops = [one.operation.op.replace("_", " ") for one in (old.node(was.node), node)]
+            both = old.node(was.node), node
+            same_kind = both[0].kind == node.kind
+            words = [one.operation.op.replace("_", " ") if same_kind else one.kind for one in both]
             reason = f"it took `{was.node}`, takes `{sink.node}`"
-            reason = reason if was.node != sink.node else f"`{sink.node}` was {article(ops[0])}, is {article(ops[1])}"
+            if was.node == sink.node:
+                reason = f"`{sink.node}` was {article(words[0])}, is {article(words[1])}"
             yield Change("sink", _named(sink), Verdict.REBUILD, reason, sink.owner, sink.line)
         else:
             changed = [f"{name} was {a}, is {b}" for name, a, b in _options(was.connector, sink.connector)]

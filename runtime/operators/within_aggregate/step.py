@@ -106,9 +106,8 @@ class Aggregating(Step):
         ordered = Sorted(rights.rows, len(site.space.keys))
         pieces = ordered.pieces(out.asked(operation))
         met = pieces.counts > 0
-        if operation.left:
-            self._note_alone(out, side, ~met)
-        elif not met.all():
+        self._note_alone(out, side, ~met)
+        if not operation.left and not met.all():
             out, pieces = out.select(np.flatnonzero(met)), pieces.select(met)
         columns, failed = self._calls.results(ordered, out.asked(operation), pieces, rights.args, rights.rows.time)
         flow = self._records(out, side)

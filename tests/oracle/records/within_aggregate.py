@@ -115,9 +115,9 @@ class Within:
         if limit is not None:
             own = [one for one in own if one.time >= limit]
         if not any(one.time >= time - operation.before for one in own):
+            self._context.metrics.count(self._name, Counted.MISSED_LOOKUPS, Missed.NO_RECORD)
             if not operation.left:
                 return
-            self._context.metrics.count(self._name, Counted.MISSED_LOOKUPS, Missed.NO_RECORD)
         try:
             results = tuple(
                 self._calls.value(number, self._group(own, time - over)) for number, over in enumerate(operation.overs)

@@ -53,6 +53,17 @@ def test_a_stream_with_itself_strictly_before(restarted: bool) -> None:
         assert driver.metrics()["grace_needed"] == {"o": 10}
 
 
+@pytest.mark.parametrize("grace", ["", "grace 2 ms"])
+def test_what_a_plain_join_gives_nothing_for_is_counted(grace: str) -> None:
+    text = STREAMS + f"stream o = join a as l with b as r within (before = 5 ms) {grace} select l.id, count(*) as n;"
+    with TopologyTestDriver(text, partitions=2) as driver:
+        for name, id, at in [("a", 1, 10), ("b", 2, 11), ("a", 3, 12), ("a", 4, 20)]:
+            driver.pipe(name, {"id": id, "k": "x", "n": 0, "at": at})
+        driver.drain()
+        assert given(driver) == [(3, 1, 12)]
+        assert driver.metrics()["missed_lookups"] == {"o": {"no_record": 2}}
+
+
 def test_without_grace_a_result_goes_out_at_its_record_over_what_has_come() -> None:
     text = STREAMS + (
         "stream o = left join a as l with b as r within (before = 10 ms) "
