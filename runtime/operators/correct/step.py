@@ -11,6 +11,7 @@ from vsc.plan.nodes import Correct
 from vsc.runtime.expressions import null_rows
 from vsc.runtime.metrics import Dropped, Missed
 from vsc.runtime.operators.columns.flow import Flow, chosen, taken
+from vsc.runtime.operators.columns.moments import arrivals
 from vsc.runtime.operators.correct.events import Events, events_of
 from vsc.runtime.operators.correct.layout import Kept, Layout
 from vsc.runtime.operators.correct.records import Ranges, Records, records_of
@@ -41,7 +42,7 @@ class Correcting(Step):
         came, by = self._entered(came)
         old, new = self._changed(came)
         free = ~null_rows(came.keys, len(came)) & self._in_time(came, new)
-        ranges = self._ranges(versions)
+        ranges = self._ranges(versions, came)
         asked = ranges.beside(came.select(free & old))
         together = free if self._operation.table else None
         records = records_of(self._state, self._layout, came, by, asked, (old, new), together)
@@ -78,14 +79,25 @@ class Correcting(Step):
         self._site.lose(Missed.NOT_CORRECTED, came, late & new)
         return ~late
 
-    def _ranges(self, versions: Flow) -> Ranges:
-        """For which records the versions are valid, as far as these are kept."""
+    def _ranges(self, versions: Flow, came: Flow) -> Ranges:
+        """For which records the versions are valid, as far as these are kept; for none where all are earlier."""
         after = int(self._operation.strictly_before)  # times are whole milliseconds
         if not len(versions):
             return Ranges(versions.key, versions.time, versions.time)
-        until = self._site.store_behind(self._site.node.inputs[1]).until(versions)
         kept = np.maximum(self._clock(versions) - self._operation.within, self._state.floor)
-        return Ranges(versions.key, np.maximum(versions.time + after, kept), until - 1 + after)
+        low = np.maximum(versions.time + after, kept)
+        high, late = low - 1, np.flatnonzero(low <= self._highest(versions, came))
+        if len(late):
+            until = self._site.store_behind(self._site.node.inputs[1]).until(versions.take(late))
+            high[late] = until - 1 + after
+        return Ranges(versions.key, low, high)
+
+    def _highest(self, versions: Flow, came: Flow) -> Int64s:
+        """At each version the highest time of the records that have come before it."""
+        own, others = arrivals(came.at, versions.at)
+        order = np.argsort(own, kind="stable")
+        highest: Int64s = np.maximum.accumulate(np.append(self._state.newest, came.time[order]))
+        return highest[np.searchsorted(own[order], others)]
 
     # ------------------------------------------------------------------------------------------------------- the state
 
