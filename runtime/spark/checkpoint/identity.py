@@ -36,7 +36,7 @@ from vsc.runtime.spark.base.checksummed import (
 
 __all__ = ["IDENTITY", "PLAN", "REPLACED", "Identity", "changes_in_place", "check_whole", "read_identity"]
 
-FORMAT = 4
+FORMAT = 5
 """Of everything in the checkpoint. It goes up with every change after which an older vsc must not read it."""
 OLDEST = 2
 """The oldest format that this vsc reads: `vsc.runtime.operators.migrations` has what brings it to the present one."""

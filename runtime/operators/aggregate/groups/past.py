@@ -5,7 +5,7 @@ newest rows of a group, those of an earlier time follow: each later entry is und
 
 Layout, beside the groups of the aggregate (root: as in `state`; numbers are eight bytes, big endian)::
 
-    root "h" width span group last      a chunk: entries of the group, as `packed` has them, of which `last` is the
+    root "c" width span group last      a chunk: entries of the group, as `packed` has them, of which `last` is the
                                         highest time; all of them are later than those of the chunk before. An entry
                                         (`RowCodec`): the identity; is there a row before, since when it is valid, its
                                         arrival; is there one after, its arrival; the calls' arguments for both
@@ -14,6 +14,9 @@ Layout, beside the groups of the aggregate (root: as in `state`; numbers are eig
 What comes in order is one chunk for each batch and group; a late entry goes into the chunk of its time. Chunks lie by
 spans of ``2 ** width`` ms of `last` (the width is one byte), so that those before the retention are forgotten as a
 whole. After a change of the retention, there are chunks of two widths for a while.
+
+Up to checkpoints of format 4, each entry had a row of its own: ``root "h" width span group time ident``, with the
+columns of an entry behind the identity. They are read, and become chunks when they change.
 """
 
 from __future__ import annotations
@@ -99,13 +102,16 @@ class Past:
 
     def __init__(self, kv: OrderedKV, prefix: bytes, operation: Aggregate, retention: int) -> None:
         root = store_root(prefix)
-        self._kv, self._entries, self._arrivals = kv, root + b"h", root + b"p"
+        self._kv, self._entries, self._former, self._arrivals = kv, root + b"c", root + b"h", root + b"p"
         args = [arg.type for call in operation.calls for arg in call.args]
         self._codec, self._count = RowCodec([*_HEAD, *args, *args]), len(args)
+        self._former_codec = RowCodec([*_HEAD[1:], *args, *args])
         self._width = (retention // _MOST_SPANS).bit_length()
-        self._widths = sorted({self._width, *self._stored_widths()})
+        self._widths = sorted({self._width, *self._stored_widths(self._entries)})
+        self._former_widths = list(self._stored_widths(self._former))
         self._rows: list[tuple[pa.Array, ...]] = []
         self._chunks: dict[bytes, list[_Chunk]] = {}
+        self._former_keys: dict[tuple[bytes, int, bytes], bytes] = {}
 
     def of(self, group: bytes, since: int, until: int, first: int) -> dict[tuple[int, bytes], Entry]:
         """The entries of a group from `since` to `until`, by time and identity. Their rows have places from `first` on:
@@ -113,12 +119,15 @@ class Past:
         chunks: list[_Chunk] = []
         for width in self._widths:
             for span in range(since >> width, (until >> width) + 1):
-                prefix = self._prefix(width, span) + group
+                prefix = self._prefix(self._entries, width, span) + group
                 for key, value in self._kv.scan(prefix + _NUMBER.pack(since), prefix_end(prefix)):
                     (last,) = _NUMBER.unpack_from(key, len(prefix))
                     chunks.append(_Chunk(key, last, value))
         self._chunks[group] = sorted(chunks, key=lambda chunk: chunk.last)
         _, time, rows = unpacked([chunk.value for chunk in chunks])
+        if self._former_widths:
+            times, more = self._of_former(group, since, until)
+            time, rows = np.concatenate([time, times]), pa.concat_arrays([rows, more])
         asked = np.flatnonzero(time >= since)
         columns = self._codec.decode_columns(rows.take(pa.array(asked)))
         head, args = columns[: len(_HEAD)], columns[len(_HEAD) :]
@@ -132,6 +141,25 @@ class Past:
             before, after = Row(place, begin, came) if had else None, Row(place + 1, at, then) if has else None
             found[at, ident] = Entry(before, after)
         return found
+
+    def _of_former(self, group: bytes, since: int, until: int) -> tuple[Int64s, pa.BinaryArray]:
+        """The times and rows of entries that have rows of their own."""
+        times: list[int] = []
+        idents: list[bytes] = []
+        data: list[bytes] = []
+        for width in self._former_widths:
+            for span in range(since >> width, (until >> width) + 1):
+                prefix = self._prefix(self._former, width, span) + group
+                for key, value in self._kv.scan(prefix + _NUMBER.pack(since), prefix_end(prefix)):
+                    (time,) = _NUMBER.unpack_from(key, len(prefix))
+                    ident = key[len(prefix) + _NUMBER.size :]
+                    self._former_keys[group, time, ident] = key
+                    times.append(time)
+                    idents.append(ident)
+                    data.append(value)
+        columns = self._former_codec.decode_columns(pa.array(data, pa.binary()))
+        rows = self._codec.encode_columns([pa.array(idents, pa.binary()), *columns], len(data))
+        return np.array(times, dtype=np.int64), rows
 
     @property
     def rows(self) -> Sequence[tuple[pa.Array, ...]]:
@@ -163,10 +191,11 @@ class Past:
             else:
                 puts[key] = _NUMBER.pack(arrival)
         ranges = []
-        for width in self._widths:
+        widths = ((self._entries, self._widths), (self._former, self._former_widths))
+        for root, width in ((root, width) for root, found in widths for width in found):
             before, now = (max(time, 0) >> width for time in forgotten)
             if now > before:
-                ranges.append((self._prefix(width, 0), self._prefix(width, now)))
+                ranges.append((self._prefix(root, width, 0), self._prefix(root, width, now)))
         self._kv.write(list(puts.items()), [key for key in gone if key not in puts], ranges)
 
     def _encoded(self, part: Changed, args: Sequence[pa.Array]) -> pa.BinaryArray:
@@ -193,15 +222,17 @@ class Past:
     def _changed(self, part: Changed, args: Sequence[pa.Array], begin: int) -> tuple[dict[bytes, bytes], list[bytes]]:
         """The chunks into which changed entries go, and the keys of those that were there."""
         there, rows = ((part.before >= 0) | (part.after >= 0)).tolist(), self._encoded(part, args).to_pylist()
+        gone: list[bytes] = []
         of_chunk: dict[tuple[bytes, int], dict[tuple[int, bytes], bytes | None]] = {}
         for number, time, ident, row, is_there in zip(
             part.group.tolist(), part.time.tolist(), part.ident, rows, there, strict=True
         ):
             group = part.groups[number]
+            if (former := self._former_keys.get((group, time, ident))) is not None:
+                gone.append(former)
             place = bisect_left(self._chunks[group], time, key=lambda chunk: chunk.last)
             of_chunk.setdefault((group, place), {})[time, ident] = row if is_there and time >= begin else None
         puts: dict[bytes, bytes] = {}
-        gone: list[bytes] = []
         for (group, place), changes in of_chunk.items():
             entries: dict[tuple[int, bytes], bytes | None] = {}
             if place < len(self._chunks[group]):
@@ -219,14 +250,15 @@ class Past:
         return puts, gone
 
     def _key(self, group: bytes, last: int) -> bytes:
-        return self._prefix(self._width, last >> self._width) + group + _NUMBER.pack(last)
+        return self._prefix(self._entries, self._width, last >> self._width) + group + _NUMBER.pack(last)
 
-    def _prefix(self, width: int, span: int) -> bytes:
-        return self._entries + bytes((width,)) + _NUMBER.pack(span)
+    @staticmethod
+    def _prefix(root: bytes, width: int, span: int) -> bytes:
+        return root + bytes((width,)) + _NUMBER.pack(span)
 
-    def _stored_widths(self) -> Iterator[int]:
-        """The widths of the entries that are stored."""
-        width, end = 0, prefix_end(self._entries)
-        while (first := next(iter(self._kv.scan(self._entries + bytes((width,)), end)), None)) is not None:
-            yield first[0][len(self._entries)]
-            width = first[0][len(self._entries)] + 1
+    def _stored_widths(self, root: bytes) -> Iterator[int]:
+        """The widths of the rows that are stored under `root`."""
+        width, end = 0, prefix_end(root)
+        while (first := next(iter(self._kv.scan(root + bytes((width,)), end)), None)) is not None:
+            yield first[0][len(root)]
+            width = first[0][len(root)] + 1

@@ -8,7 +8,7 @@ eight bytes, big endian, so that they sort)::
                                   version 1, see `migrate`)
     root "g" group                a group's row: its result's time, its rows, the cells of its calls (`RowCodec`)
     root "e" group u16 call ...   an accumulator's entries (`entries`)
-    root "h", "p"                 of a complete history, see `past`
+    root "c", "h", "p"            of a complete history, see `past`
     root "t" place start group    empty
     root "d" place start group    empty; instead of the row above, for a window whose final result was given before it
                                   moved into a partition that is behind
@@ -197,6 +197,7 @@ def moving(final: bool) -> Moving:
     keys = {
         b"g": behind(0),
         b"e": behind(0),
+        b"c": behind(1 + _NUMBER.size),
         b"h": behind(1 + _NUMBER.size),
         b"p": behind(0),
         b"t": behind(_PLACE.size),

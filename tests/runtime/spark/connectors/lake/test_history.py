@@ -160,7 +160,7 @@ def test_the_history_of_a_join_that_is_complete(tmp_path: Path, lakes: SparkSess
             come(number, *row)
         case.run()
     expected = [("a10", None, 20, None), ("a10", "b7", 10, 20), ("a5", None, 5, 7), ("a5", "b7", 7, 10)]
-    assert case.rows(columns="x, y, unix_millis(__START_AT), unix_millis(__END_AT)") == expected
+    assert case.rows(columns="x, y, unix_millis(valid_from), unix_millis(valid_to)") == expected
     state = EpochState.open(lakes, str(tmp_path / "ck"))
     store = find_store(case.plan, "j")
     found = {at: state.rows(store, question(store, key={"k": "k"}, as_of=at)).first() for at in (4, 5, 9, 15, 30)}
