@@ -44,7 +44,13 @@ def test_entries_of_format_4_are_read_and_become_chunks(calls: str) -> None:
     """Those that have a row each: a late row, and what time forgets, find them as well."""
     text = ORDERS.replace("1 hour", "100 ms").replace("sum(n) as total", calls)
     first = [("o1", "A", 1, 10), ("o2", "A", 2, 20), ("o1", "B", 1, 30), ("o3", "A", 4, 40), ("o2", "A", 3, 50)]
-    second = [("o4", "A", 8, 25), ("o3", "A", 5, 15), ("o1", None, 1, 12), ("o5", "A", 7, 60), ("o6", "B", 1, 300)]
+    second: list[tuple[str, str | None, int, int]] = [
+        ("o4", "A", 8, 25),
+        ("o3", "A", 5, 15),
+        ("o1", None, 1, 12),
+        ("o5", "A", 7, 60),
+        ("o6", "B", 1, 300),
+    ]
     sent = []
     for former in (False, True):
         with TopologyTestDriver(text) as driver:
@@ -55,8 +61,8 @@ def test_entries_of_format_4_are_read_and_become_chunks(calls: str) -> None:
                 assert _rows(driver, b"h") > 4
                 assert _rows(driver, b"c") == 0
                 driver.restart()
-            for key, state, n, at in second:
-                driver.pipe("orders", {"id": key, "state": state, "n": n, "at": at})
+            for id, became, count, time in second:
+                driver.pipe("orders", {"id": id, "state": became, "n": count, "at": time})
             sent.append([(r.key, r.value, r.timestamp) for r in driver.read("states")])
             assert _rows(driver, b"h") == 0
             assert _rows(driver, b"c") > 0

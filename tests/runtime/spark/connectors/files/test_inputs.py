@@ -20,6 +20,7 @@ from vsc.runtime.spark import start
 from vsc.runtime.spark.base.hadoop import Files
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
+from vsc.runtime.spark.checkpoint.identity import FORMAT
 from vsc.runtime.spark.connectors import file_rows
 from vsc.runtime.spark.query.failures import translated
 
@@ -236,9 +237,9 @@ def test_a_checkpoint_is_for_one_plan_and_one_number_of_partitions(spark: Any, t
     with pytest.raises(CheckpointError, match="not empty"):
         run_once(case.plan, spark, tmp_path / "other", variables={"in": str(case.input), "out": str(tmp_path / "o2")})
     identity = tmp_path / "ck/vsc/identity.json"
-    identity.write_text(identity.read_text().replace('"format": 4', '"format": 7'))
+    identity.write_text(identity.read_text().replace(f'"format": {FORMAT}', '"format": 77'))
     (identity.parent / ".identity.json.crc").unlink(missing_ok=True)
-    with pytest.raises(CheckpointError, match="format version 7"):
+    with pytest.raises(CheckpointError, match="format version 77"):
         case.run()
 
 
