@@ -2,14 +2,14 @@
 
 The rows pass through the new plan's own nodes (`vsc.changes.fills`) as changes from nothing. The resulting records wait
 for the new operator, before all other records: the first batch of the new query processes them, in the order of the
-rows' event times. No other operator gets these changes.
+rows' event times. No other operator gets these changes. If a complete history is computed of them, they are the whole
+history that the table keeps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 
@@ -98,10 +98,10 @@ class Filled:
     def _given(self, way: _Way, partition: int, kv: OrderedKV, lost: Metrics) -> Iterator[Batch]:
         """The records made from a table's rows, some rows at a time."""
         bind_allowed(self._old, self._options.functions)
-        view = open_view(self._old, way.move.was, kv)
-        found = (entry for entry in view.answer(Question()) if entry.value is not None)
-        count = 0
-        while some := list(islice(found, _ROWS_AT_ONCE)):
+        view, count = open_view(self._old, way.move.was, kv), 0
+        history = way.plan.node(way.port).operation.complete
+        found = (entry for entry in view.answer(Question(history=history)) if history or entry.value is not None)
+        for some in _portions(found):
             task = LaterStage(way.plan, way.at, MemoryKV(), self._options, frozenset())
             result = task.process([(_entrance(way.table), _batch(way, some, partition, count))])
             lost.merge(result.metrics)
@@ -109,11 +109,25 @@ class Filled:
             yield from (batch.sorted() for name, batch in result.batches if name == way.port)
 
 
+def _portions(found: Iterator[Entry]) -> Iterator[list[Entry]]:
+    """Some rows at a time, those of one key together."""
+    some: list[Entry] = []
+    for entry in found:
+        if len(some) >= _ROWS_AT_ONCE and entry.encoded != some[-1].encoded:
+            yield some
+            some = []
+        some.append(entry)
+    if some:
+        yield some
+
+
 def _alone(plan: Plan, stage: Stage, fill: Fill) -> tuple[Plan, tuple[int, ...]]:
     """`plan` with an extra stage through which a table's rows pass on their way to one operator; and its place."""
     table, last = fill.table, fill.through[-1]
     entrance = Node(_entrance(table), "stream", table.schema, Materialize(), (), table.line)
-    store = None if table.store is None else replace(table.store, expire=None)  # it has the rows that are there
+    store = (
+        None if table.store is None else replace(table.store, expire=None, history="latest")
+    )  # it has the rows that are there
     filled = replace(table, operation=ToTable(None), inputs=(entrance.name,), store=store)
     nodes = (entrance, *(filled if node.name == table.name else node for node in plan.nodes))
     names = (table.name, *(node.name for node in fill.through))
@@ -134,10 +148,11 @@ def _batch(way: _Way, entries: Sequence[Entry], partition: int, before: int) -> 
     rows, count = [entries[i] for i in order.tolist()], len(entries)
     key, value = way.move.was.key, way.move.was.value
     keys = tuple(to_array([row.key[i] for row in rows], column.type) for i, column in enumerate(key))
-    values = tuple(to_array([row.value[i] for row in rows], column.type) for i, column in enumerate(value))
+    nothing = (None,) * len(value)
+    values = tuple(to_array([(row.value or nothing)[i] for row in rows], column.type) for i, column in enumerate(value))
     number = (np.arange(before + 1, before + count + 1, dtype=np.int64) * _PARTITIONS + partition).reshape(count, 1)
     beginning = np.full(count, _BEGINNING, dtype=np.int64)
     places = Order(beginning, np.zeros(count, dtype=np.int32), times[order], number)
-    present = np.ones(count, dtype=np.bool_)
+    present = np.array([row.value is not None for row in rows], dtype=np.bool_)
     new_values = values if way.columns.same else way.columns.arrays(values, count)
     return Batch(way.table.schema, (_FIRST,), places, times[order], present, keys, new_values)

@@ -108,3 +108,21 @@ def test_what_is_dropped_on_the_way_is_counted() -> None:
     told = Carry.of(old_plan, new_plan, 1, 1, frozenset(), frozenset()).told(1, 0, stores(1, 0))
     assert sum(told.filled.values()) == 2  # one with a null in its value
     assert told.lost.flat()["dropped_records"] == {"sums.expression_failed": 1}
+
+
+COMPLETE = "materialize versioned (retention = 1 hour, history = 'complete')"
+STATES = f"table g = aggregate t group by w select count(*) as n {COMPLETE};\n"
+REFERRING = TABLE + f"table j = left join t with t as other on cast(t.w as string) select other.w as w {COMPLETE};\n"
+OF_JOIN = f"table g = aggregate j group by coalesce(w, 0) as w select count(*) as n {COMPLETE};\n"
+
+
+@pytest.mark.parametrize(("text", "more"), [(TABLE, STATES), (REFERRING, OF_JOIN)])
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (2, 3)])
+def test_a_complete_history_is_filled_with_the_history_of_its_table(
+    text: str, more: str, before: int, after: int
+) -> None:
+    first = [("t", "a", 1, 1), ("t", "a", 2, 4), ("t", "b", 1, 2), ("t", "1", 5, 3), ("t", "b", 2, 6)]
+    found = changed(text, text + more, first, [("t", "c", 1, 3)], before, after, later_stage=Waits)
+    for name in (name for name in found.kept if name.startswith("g in ")):
+        assert found.kept[name] == found.whole_kept[name]
+        assert len(found.kept[name]) > 3
