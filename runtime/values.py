@@ -54,6 +54,12 @@ _ARROW = {
     "interval": pa.int64(),
 }
 _PHYSICAL = {"date": pa.int32(), "timestamp": pa.int64()}
+_MISSING = {"NAType", "NaTType"}
+"""The classes of what pandas writes for a missing value."""
+_TIMES_OF_NUMPY = "mM"
+"""The kinds of numpy's arrays of durations and of times."""
+_DAYS_OF_NUMPY = ("Y", "M", "W", "D")
+"""The units of numpy's times that are whole days."""
 
 
 def arrow_type(type: DataType) -> pa.DataType:
@@ -209,13 +215,16 @@ def from_python(value: Any, type: DataType) -> Any:
 
     Timestamps are aware ``datetime`` values, ISO text or milliseconds since the epoch. Dates may also be ISO text, and
     decimals ``int``, ``float`` or text if no digit is lost. A member missing in the ``dict`` of a struct is null. A
-    number, a boolean, a text or an array of numpy counts as that of Python.
+    number, a boolean, a text, a time or an array of numpy counts as that of Python, a time without a zone as one in
+    UTC; what numpy and pandas write for a missing time or value is null.
     Raises a ValueError that names the type if `value` is of another type or does not fit.
     """
-    if value is None:
+    if value is None or value.__class__.__name__ in _MISSING:
         return None
-    if isinstance(value, np.number | np.bool_ | np.character | np.ndarray):
-        value = value.tolist()
+    if isinstance(value, np.generic | np.ndarray):
+        value = _of_numpy(value, type)
+        if value is None:
+            return None
     match type:
         case ScalarType(name) if name in _FROM_PYTHON:
             return _FROM_PYTHON[name](value, type)
@@ -231,6 +240,23 @@ def from_python(value: Any, type: DataType) -> Any:
                 raise ValueError(f"unknown field {unknown[0]!r} of {type}")
             return tuple(from_python(value.get(f.name), f.type) for f in fields)
     raise _wrong(value, type)
+
+
+def _of_numpy(value: Any, type: DataType) -> Any:
+    """What numpy holds, as Python has it: as it is, if Python has no such value. Times by the declared type."""
+    if isinstance(value, np.ndarray):
+        return list(value) if value.dtype.kind in _TIMES_OF_NUMPY else value.tolist()
+    if isinstance(value, np.longdouble):
+        return float(value)
+    if not isinstance(value, np.datetime64):
+        return value if isinstance(value, np.timedelta64) else value.tolist()
+    if np.isnat(value):
+        return None
+    if str(type) == "date" and np.datetime_data(value)[0] in _DAYS_OF_NUMPY:
+        found = value.astype("datetime64[D]").tolist()
+        return found if isinstance(found, date) else value
+    found = value.astype("datetime64[us]").tolist()
+    return found.replace(tzinfo=UTC) if isinstance(found, datetime) and str(type) == "timestamp" else value
 
 
 def brief(value: object) -> str:

@@ -29,6 +29,7 @@ from vsc.runtime.values import arrow_type, from_python, to_array, to_python, to_
 
 __all__ = ["bind", "bind_allowed", "check_allowed", "on_arrays", "on_row", "take"]
 
+_INT64_DIGITS = 19
 _found: dict[str, Callable[..., Any]] = {}
 """The functions of the plans that this process evaluates, by reference."""
 
@@ -156,8 +157,9 @@ def on_arrays(call: Call, arrays: Sequence[pa.Array], rows: int) -> pa.Array:
     found.validate(full=True)
     if found.type != wanted:
         try:
-            found = found.cast(wanted)
-        except pa.ArrowInvalid as error:
+            whole = pa.types.is_int64(found.type) and pa.types.is_decimal(wanted)
+            found = (found.cast(pa.decimal128(_INT64_DIGITS)) if whole else found).cast(wanted)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise FunctionError(
                 f"'{call.function}' returned an array of {found.type}, not of {wanted}: {short(error)}", help
             ) from error
@@ -169,8 +171,9 @@ def on_arrays(call: Call, arrays: Sequence[pa.Array], rows: int) -> pa.Array:
 
 def _is_inferred(found: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether pyarrow may take values of the type `wanted` for the type `found`: without a value, for null; whole
-    numbers among others, for integers; decimals, for those with as many digits as they have. Which it is depends on the
-    rows that come together."""
+    numbers among others, for integers; decimals, for those with as many digits as they have; structs, for those with
+    the fields that some row has, in the order in which they come; times, for those in the zone of the first. Which it
+    is depends on the rows that come together."""
     if pa.types.is_null(found) or found == wanted:
         return True
     if pa.types.is_decimal(found) and pa.types.is_decimal(wanted):
@@ -179,9 +182,11 @@ def _is_inferred(found: pa.DataType, wanted: pa.DataType) -> bool:
     if pa.types.is_list(found) and pa.types.is_list(wanted):
         return _is_inferred(found.value_type, wanted.value_type)
     if pa.types.is_struct(found) and pa.types.is_struct(wanted):
-        names = [field.name for field in found] == [field.name for field in wanted]
-        return names and all(_is_inferred(a.type, b.type) for a, b in zip(found, wanted, strict=True))
-    return bool(pa.types.is_int64(found) and pa.types.is_float64(wanted))
+        fields = {field.name: field.type for field in wanted}
+        return all(field.name in fields and _is_inferred(field.type, fields[field.name]) for field in found)
+    if pa.types.is_timestamp(found) and pa.types.is_timestamp(wanted):
+        return found.tz is not None and found.unit == wanted.unit
+    return bool(pa.types.is_int64(found) and (pa.types.is_float64(wanted) or pa.types.is_decimal(wanted)))
 
 
 def _of(call: Call) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -103,6 +104,33 @@ def whole(number: int) -> Any:
 def in_numpy(number: int) -> Any:
     """The same inside of other values."""
     return {"a": np.int32(number), "b": np.array([number, 0.5]), "c": np.float64(number) / 4, "d": np.bool_(number)}
+
+
+def times_in_numpy(number: int) -> Any:
+    """Times of numpy, the number in nanoseconds, and what stands for a missing one."""
+    at = np.datetime64(number, "ns")
+    return {"t": at, "d": np.datetime64("2026-01-05"), "ts": np.array([at, "NaT"], "datetime64[ns]"),
+            "no": np.datetime64("NaT"), "x": np.longdouble(number) / 2}  # fmt: skip
+
+
+def a_duration(number: int) -> Any:
+    """What no type of the language holds."""
+    return np.timedelta64(number, "ns")
+
+
+def by_rows(numbers: pa.Array) -> pa.Array:
+    """Structs with the fields that some row has, in the order in which they come; decimals that may all be whole."""
+    return pa.array([{"b": "s", "a": n} if n > 5 else {"a": n} for n in numbers.to_pylist()])
+
+
+def whole_decimals(numbers: pa.Array) -> pa.Array:
+    """Decimals, but for whole numbers."""
+    return pa.array([Decimal(n) / 4 if n % 2 else n for n in numbers.to_pylist()])
+
+
+def in_berlin(numbers: pa.Array) -> pa.Array:
+    """Times in a zone."""
+    return pa.array([dt.datetime.fromtimestamp(n, ZoneInfo("Europe/Berlin")) for n in numbers.to_pylist()])
 
 
 def inferred(numbers: pa.Array) -> pa.Array:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -114,6 +115,46 @@ def test_numbers_of_numpy_are_values() -> None:
         driver.pipe("s", {"k": "a", "n": 3, "m": 0}, timestamp=0)
         (record,) = driver.read("r")
     assert record.value == {"v": {"a": 3, "b": [3.0, 0.5], "c": Decimal("0.75"), "d": True}}
+
+
+def test_times_of_numpy_are_values() -> None:
+    """Without a zone they are in UTC; nanoseconds are cut off."""
+    text = (
+        f"function f (n bigint) returns struct<t: timestamp, d: date, ts: array<timestamp>, no: timestamp, x: double> "
+        f"from '{MODULE}:times_in_numpy'; {SOURCE} stream r = map s select f(n) as v;"
+    )
+    with TopologyTestDriver(text, functions=[MODULE]) as driver:
+        driver.pipe("s", {"k": "a", "n": 1_000_001_999, "m": 0}, timestamp=0)
+        (record,) = driver.read("r")
+    at = datetime(1970, 1, 1, 0, 0, 1, 1, UTC)
+    assert record.value == {"v": {"t": at, "d": date(2026, 1, 5), "ts": [at, None], "no": None, "x": 500000999.5}}
+    with pytest.raises(ExpressionError, match="is not a value of type bigint"):
+        _values(_topology("a_duration", "f(n)"), 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "returns", "expected"),
+    [
+        ("by_rows", "struct<a: bigint, b: string>", [{"a": 1, "b": None}, {"a": 2, "b": None}, {"a": 6, "b": "s"}]),
+        ("whole_decimals", "decimal(5, 2)", [Decimal("0.25"), Decimal("2.00"), Decimal("6.00")]),
+        ("in_berlin", "timestamp", [datetime(1970, 1, 1, 0, 0, n, tzinfo=UTC) for n in (1, 2, 6)]),
+    ],
+)
+def test_what_pyarrow_infers_does_not_depend_on_the_rows_of_a_batch(
+    function: str, returns: str, expected: list[Any]
+) -> None:
+    text = (
+        f"function f (n bigint) returns {returns} from '{MODULE}:{function}' vectorized; "
+        f"{SOURCE} stream r = map s select f(n) as v;"
+    )
+    with TopologyTestDriver(text, functions=[MODULE]) as driver:
+        rows = [{"k": "a", "n": n, "m": 0} for n in (1, 2, 6)]
+        for row in rows:
+            driver.pipe("s", row, timestamp=0)
+        with driver.batch():
+            for row in rows:
+                driver.pipe("s", row, timestamp=0)
+        assert [record.value for record in driver.read("r")] == [{"v": value} for value in expected * 2]
 
 
 def test_a_type_that_pyarrow_infers_from_the_values_of_a_batch_is_the_declared_one() -> None:
