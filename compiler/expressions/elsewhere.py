@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from vsc.compiler.diagnostics.durations import iso_duration
-from vsc.compiler.diagnostics.suggest import misspelt, nearest
+from vsc.compiler.diagnostics.suggest import distance, misspelt, nearest
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
 
 __all__ = ["instead_of", "instead_of_column"]
@@ -25,7 +25,8 @@ _SYNONYMS = {
     "array_concat": "concat", "array_construct": "array",
     "btrim": "trim", "cardinality": "size", "ceiling": "ceil", "char_length": "length", "character_length": "length",
     "collect": "collect_list",
-    "date_diff": "datediff", "dayofmonth": "day", "endswith": "ends_with", "every": "bool_and",
+    "date_diff": "datediff", "datetrunc": "date_trunc", "dayofmonth": "day", "favg": "avg", "fsum": "sum",
+    "endswith": "ends_with", "every": "bool_and",
     "from_base64": "unbase64", "first_value": "first",
     "ifnull": "coalesce", "iff": "if", "iif": "if", "last_value": "last", "lcase": "lower",
     "list": "collect_list", "logical_and": "bool_and", "logical_or": "bool_or", "len": "length", "lstrip": "ltrim",
@@ -39,6 +40,9 @@ _SYNONYMS = {
     "ucase": "upper", "var_samp": "variance",
 }  # fmt: skip
 """Other names of functions that the language has, with the same arguments."""
+
+_LETTERS = 4
+"""A name that misspells another one has a wrong letter in so many, at most: ``to_base`` is not ``to_date``."""
 
 _EVENT_TIME = "use `event_time()`: a result does not depend on when it is computed"
 _OWN = (
@@ -73,7 +77,8 @@ _HELPS = (
     ("log1p", "write `ln(1 + x)`"),
     ("cot", "write `1 / tan(x)`"),
     ("bin", "write `conv(cast(x as string), 10, 2)`"),
-    ("factorial rint bround width_bucket geo_distance", _OWN),
+    ("factorial rint bround width_bucket geo_distance acosh asinh atanh", _OWN),
+    ("to_base", "write `conv(cast(x as string), 10, 16)`"),
     ("square", "write `x * x`"),
     ("mod", "write `x % y`"),
     ("try_mod", "write `x % nullif(y, 0)`"),
@@ -92,6 +97,7 @@ _HELPS = (
      "fails"),
     ("to_varchar to_string str tostring", "write `cast(x as string)`"),
     ("rand random randn uuid gen_random_uuid monotonically_increasing_id shuffle", _NO_CHANCE),
+    ("expr", "write the expression itself: a topology is not made of texts"),
     ("crc32 sha sha1 base64 encode to_base64 xxhash32 aes_encrypt", _OWN),
     ("hash murmur_hash murmur3_hash farm_fingerprint", "`xxhash64(x)` gives other numbers"),
     ("sha224 sha256 sha384 sha512", "write `sha2(x, 256)`"),
@@ -149,6 +155,7 @@ _HELPS = (
      "|| cast(days as string), 'yyyy-M-d')`"),
     ("make_timestamp timestamp_from_parts", "join the parts to a text with `||`, and read it: `to_timestamp(text, "
      "'yyyy-M-d H:m:s')`"),
+    ("to_timestamp_ms from_unixtime_ms", "write `timestamp_millis(x)`"),
     ("to_timestamp_ltz to_timestamp_ntz to_timestamp_tz",
      "write `to_timestamp(text)`, or `timestamp_millis(x)` for a number"),
     ("trunc truncate", "write `cast(date_trunc('month', x) as date)` for a date, `cast(x as bigint)` for a number"),
@@ -183,7 +190,9 @@ _HELPS = (
     ("array_position array_intersect array_except arrays_zip arrays_overlap zip_with", _OWN),
     ("map_from_arrays as_map", "write `map_from_entries(transform(a, (e, i) -> struct(e, texts[i])))`"),
     ("map_filter", "write `map_from_entries(filter(map_entries(m), e -> e.value > 1))`"),
-    ("map_contains_key", "write `array_contains(map_keys(m), 'key')`"),
+    ("element", "write `if(size(a) > 0, a[0], null)`, the first one"),
+    ("transform_keys", "write `map_from_entries(transform(map_entries(m), e -> struct(upper(e.key), e.value)))`"),
+    ("map_contains_key map_contains", "write `array_contains(map_keys(m), 'key')`"),
     ("dict", "write `map('a', x, 'b', y)`"),
     ("named_struct struct_pack", "write `struct(x as a, y as b)`"),
     ("explode explode_outer posexplode unnest inline inline_outer stack flatten lateral", _EXPLODE),
@@ -202,7 +211,8 @@ _HELPS = (
     # aggregates
     ("median percentile percentile_cont percentile_disc quantile quantile_cont quantile_disc "
      "approx_median approx_quantile approx_quantiles tdigest_agg", _PERCENTILE),
-    ("mode corr covar_pop covar_samp skewness kurtosis histogram bit_and bit_or bit_xor bool_xor",
+    ("wavg", "write `sum(x * y) / sum(y)`, where `y` is the weight"),
+    ("mode corr mad sem covar_pop covar_samp skewness kurtosis histogram bit_and bit_or bit_xor bool_xor",
      "keep the values with `collect_list(x)`, and call a function of your own on them in a `map`"),
     ("topk top_k topn top_n", "write `collect_top(x, 3 by x desc)`"),
     ("topkdistinct", "write `slice(sort_array(collect_set(x), false), 1, 3)`"),
@@ -260,7 +270,7 @@ def instead_of(name: str) -> tuple[str, str | None]:
     if lower in (*_TYPES, "decimal"):
         return f"write `cast(x as {lower})`", None
     similar = nearest(name, known)
-    if similar is None:
+    if similar is None or distance(lower, similar) * _LETTERS > max(len(name), len(similar), _LETTERS):
         return "`vsc explain VSC112` lists the functions", None
     return f"did you mean `{similar}`?", misspelt(name, known)
 
