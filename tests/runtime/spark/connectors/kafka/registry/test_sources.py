@@ -8,21 +8,24 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
 from fastavro import parse_schema, schemaless_writer
 
 from tests.runtime.spark.connectors.kafka.registry.double import Double, running
+from tests.runtime.spark.connectors.kafka.registry.test_sinks import Files
 from tests.runtime.spark.support import compiled
 from vsc.plan.nodes import Node
 from vsc.runtime.errors import AvroSchemaError, ConfigurationError, SourceError
+from vsc.runtime.spark.base.checksummed import read_checksummed, with_checksum
 from vsc.runtime.spark.base.options import Options, resolve_plan
 from vsc.runtime.spark.connectors.kafka.registry.client import Registry
 from vsc.runtime.spark.connectors.kafka.registry.framing import NO_ID
 from vsc.runtime.spark.connectors.kafka.registry.reader import RegistryReader
 from vsc.runtime.spark.connectors.kafka.registry.schemas import Known, WriterSchema
+from vsc.runtime.spark.connectors.kafka.registry.source_schemas import inherit
 from vsc.runtime.spark.connectors.kafka.registry.sources import (
     check_source,
     fetched,
@@ -184,6 +187,18 @@ def test_a_reader_schema_of_another_kind_is_not_kept(registry: Double) -> None:
     [part] = registered_parts(node, options)
     known = replace(settled(options, part, Known()), reader=WriterSchema("json", "{}"))
     assert settled(options, part, known).reader == WriterSchema("avro", json.dumps(SECOND))
+
+
+def test_a_checkpoint_that_goes_on_knows_the_schemas_and_asks_again_for_what_was_unknown(tmp_path: Path) -> None:
+    old, new = (Files(str(tmp_path / name)) for name in ("old", "new"))
+    ids = {"1": WriterSchema("avro", json.dumps(FIRST))}
+    known = Known(WriterSchema("avro", json.dumps(SECOND)), ids, {"99": 57}, frozenset({"7"}), 57)
+    old.write("vsc/schemas/2.json", with_checksum({"value": known.dump()}))
+    inherit(2, 0, cast(Any, old), cast(Any, new))
+    inherit(1, 1, cast(Any, old), cast(Any, new))  # which has no schemas
+    found = Known.load(read_checksummed(new, "vsc/schemas/0.json")["value"])
+    assert found == Known(known.reader, ids, {}, frozenset({"7", "99"}), None)
+    assert new.names("vsc/schemas") == ["0.json"]
 
 
 def test_no_record_ends_a_run_by_its_schema(registry: Double) -> None:
