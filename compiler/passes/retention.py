@@ -51,6 +51,7 @@ def check_retention(survey: Survey) -> tuple[Finding, ...]:
     if topology.complete and all(name in kinds for name in topology.nodes):
         findings.extend(_unread(topology, order, stores, statuses, read | _ordered(survey)))
     findings.extend(_results(topology, order, kinds, stores, statuses, read))
+    findings.extend(_streamed_results(topology, order, kinds, stores, read))
     return tuple(findings)
 
 
@@ -125,6 +126,43 @@ def _results(
             () if node == name else (Label(topology.nodes[node].name.span, f"`{node}` is {what}"),),
             _made_right(topology, kinds, name, node),
         )  # fmt: skip
+
+
+def _streamed_results(
+    topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores, read: set[str]
+) -> Iterator[Finding]:
+    """Tables made of the changes of tables of results, which are `read` as of a time: of a stream, the latest record by
+    time is the newest, and a result may be earlier than the one that it replaces."""
+    for name in order:
+        declaration, clause = topology.nodes[name], stores.clauses.get(name)
+        if name not in read or clause is None or not clause.versioned or isinstance(declaration, syntax.SourceDecl):
+            continue
+        table = _changed_table(topology, name) if isinstance(declaration.operation, syntax.ToTable) else None
+        made = None if table is None else results_of(topology, table, kinds, stores)
+        if table is None or made is None:
+            continue
+        node, what = made
+        if any(kinds.get(read_by.name.text) != "table" for read_by in topology.inputs(node)):
+            continue  # results of a stream have the times of its latest records
+        yield Finding(
+            "VSC311", clause.span,
+            f"the newest version of `{name}` can be an older result of {what}: a result may have an earlier time than "
+            "the one that it replaces", (Label(topology.nodes[node].name.span, f"`{node}` is {what}"),),
+            f"read the table, whose newest row is its newest result: {code(f'materialize {named(table)} versioned')}",
+        )  # fmt: skip
+
+
+def _changed_table(topology: Topology, name: str) -> str | None:
+    """The table whose changes the stream is made of that `name` reads; None for another stream."""
+    while isinstance(declaration := topology.nodes[topology.inputs(name)[0].name.text], syntax.DerivedDecl):
+        match declaration.operation:
+            case syntax.ToStream(input=read):
+                return read.name.text
+            case syntax.Map() | syntax.Filter() | syntax.Reorder():
+                name = declaration.name.text
+            case _:
+                return None
+    return None
 
 
 def _made_right(topology: Topology, kinds: Kinds, name: str, node: str) -> str:
