@@ -112,11 +112,13 @@ def test_what_is_dropped_on_the_way_is_counted() -> None:
 
 COMPLETE = "materialize versioned (retention = 1 hour, history = 'complete')"
 STATES = f"table g = aggregate t group by w select count(*) as n {COMPLETE};\n"
-REFERRING = TABLE + f"table j = left join t with t as other on cast(t.w as string) select other.w as w {COMPLETE};\n"
+REFERRING = f"table j = left join t with t as other on cast(t.w as string) select other.w as w {COMPLETE};\n"
 OF_JOIN = f"table g = aggregate j group by coalesce(w, 0) as w select count(*) as n {COMPLETE};\n"
 
 
-@pytest.mark.parametrize(("text", "more"), [(TABLE, STATES), (REFERRING, OF_JOIN)])
+@pytest.mark.parametrize(
+    ("text", "more"), [(TABLE, STATES), (TABLE + REFERRING, OF_JOIN), (TABLE, REFERRING + OF_JOIN)]
+)
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (2, 3)])
 def test_a_complete_history_is_filled_with_the_history_of_its_table(
     text: str, more: str, before: int, after: int
