@@ -216,6 +216,19 @@ def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pyt
     assert out == "" and "error[VSC016]" in err and not target.exists()
 
 
+@pytest.mark.parametrize("command", ["check", "fmt"])
+def test_without_a_path_it_is_this_folder(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([command]) == 2
+    assert "error: . holds no topology" in capsys.readouterr().err
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "t.vdsl").write_text("stream s (id int) from memory () key id;\nsink s too console ();\n")
+    assert main([command]) == (1 if command == "check" else 2)
+    assert "a/t.vdsl:2:8" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -226,7 +239,8 @@ def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pyt
         (["check", "x", "--var", "novalue"], "--var takes NAME=VALUE: a `=` is missing"),
         (["check", "x", "--var", "1=2"], "--var takes NAME=VALUE: `1` is not a name of letters, digits and `_`"),
         (["check", "x", "--vars", "a=secret"], "error: vsc check: unrecognized arguments: --vars a=...\n"),
-        (["check"], "the following arguments are required: PATH"),
+        (["compile"], "help: FILE: a topology (.vdsl), or - for standard input"),
+        (["upgrade", "x"], "help: --from: the checkpoint to continue from; it is only read; --checkpoint: the folder"),
         (["check", "x", "--form", "json"], "error: vsc check: unrecognized arguments: --form"),
         (["store", "list", "--checkpoint", "x", "--key", "1"], "help: vsc store list --help shows what it takes"),
         (["check", "x", "--format", "xml"], "invalid choice: 'xml'"),

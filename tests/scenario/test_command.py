@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -375,6 +376,12 @@ def test_a_refused_topology_ends_with_1_and_shows_its_findings(
     assert "error: ./failing/b.scenario.yaml:1:11: the topology t.vdsl is refused\n" in err
 
 
+def test_without_a_path_it_is_this_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(folder / "failing")
+    assert main(["test"]) == 0
+    assert "1 passed, 0 failed" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -382,7 +389,6 @@ def test_a_refused_topology_ends_with_1_and_shows_its_findings(
         (["no.scenario.yaml"], "there is no file no.scenario.yaml"),
         (["empty"], "there is no scenario file in empty"),
         (["good", "--format", "xml"], "invalid choice: 'xml'"),
-        ([], "the following arguments are required: PATH"),
     ],
 )
 def test_wrong_use_ends_with_2(

@@ -124,7 +124,14 @@ class _Parser(argparse.ArgumentParser):
         return super().parse_known_args(None if args is None else list(_joined(args)), namespace)
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}", f"{self.prog} --help shows what it takes")
+        needed = message.partition(" are required: ")[2].split(", ")
+        told = [f"{one}: {action.help}" for action in self._actions for one in needed if one in _names(action)]
+        raise UsageError(f"{self.prog}: {message}", "; ".join(told) or f"{self.prog} --help shows what it takes")
+
+
+def _names(action: argparse.Action) -> tuple[str, ...]:
+    """What a message calls an argument."""
+    return ("/".join(action.option_strings) or str(action.metavar or action.dest),)
 
 
 def whole_parser() -> argparse.ArgumentParser:
