@@ -53,7 +53,8 @@ def _checked(survey: Survey, join: syntax.Join, correct: syntax.Correct) -> Iter
         message = (
             "`correct` goes by the clock of the input: by that of the records, what is final depends on partitions"
         )
-        yield Finding("VSC317", correct.span, message, (), "write `topology NAME (clock = 'input');`")
+        help = f"remove `correct`, or use the clock of the input: {code(f'topology {named(topology.name)};')}"
+        yield Finding("VSC317", correct.span, message, (), help)
     if not correct.by and kinds.get(join.left.name.text) == "stream":
         name = named(join.left.name.text)
         message = f"what names one record of `{join.left.name.text}` is missing: its result replaces the one before"

@@ -53,12 +53,12 @@ def join_shape(known: Known, join: syntax.Join, left: Schema, of_left: Scope) ->
     key, findings = _meeting_key(source, join, form, replace(of_left, joined=visible(join.right)), right)
     bounds = None
     if form == "stream-stream":
-        bounds, wrong = read_bounds(join)
+        bounds, wrong = read_bounds(join, has_calls(join))
         findings.extend(wrong)
     if key is None:
         return None, findings
-    if bounds is not None and has_calls(join):
-        return within_shape(known, join, of_left, right, bounds)
+    if join.within is not None and has_calls(join):
+        return within_shape(known, join, of_left, right, bounds) if bounds is not None else (None, findings)
     rekeyed = under_key(left, key.on) if form == "stream-table" and join.on and key.complete else None
     by: tuple[Item, ...] = ()
     of_table = known.kinds.get(join.left.name.text) == "table"

@@ -28,8 +28,8 @@ class Bounds:
     grace: int
 
 
-def read_bounds(join: syntax.Join) -> tuple[Bounds | None, list[Finding]]:
-    """What `within` and `grace` say; None if they are wrong."""
+def read_bounds(join: syntax.Join, has_calls: bool) -> tuple[Bounds | None, list[Finding]]:
+    """What `within` and `grace` say; None if they are wrong. Where a join `has_calls`, these say what is too short."""
     within = join.within
     assert within is not None
     if within.duration is not None:
@@ -53,7 +53,7 @@ def read_bounds(join: syntax.Join) -> tuple[Bounds | None, list[Finding]]:
         return None, findings
     before, after = (sides[name].milliseconds if name in sides else 0 for name in WITHIN_OPTIONS)
     bounds = Bounds(before, after, grace)
-    if not bounds.before + bounds.after + bounds.grace:
+    if not has_calls and not bounds.before + bounds.after + bounds.grace:
         message = "nothing is ever joined: with neither length nor grace, the join keeps no record for any time"
         help = f"make `within` longer than zero, or add a grace: {code('within 0 ms grace 1 ms')}"
         return None, [Finding("VSC125", within.span, message, (), help)]
