@@ -154,7 +154,7 @@ def _streamed_results(
 
 def _changed_table(topology: Topology, name: str) -> str | None:
     """The table whose changes the stream is made of that `name` reads; None for another stream."""
-    while isinstance(declaration := topology.nodes[topology.inputs(name)[0].name.text], syntax.DerivedDecl):
+    while isinstance(declaration := topology.nodes.get(topology.inputs(name)[0].name.text), syntax.DerivedDecl):
         match declaration.operation:
             case syntax.ToStream(input=read):
                 return read.name.text
@@ -184,8 +184,6 @@ def _unread(
     for name in order:
         clause, status = stores.clauses.get(name), statuses.get(name)
         if clause is None or clause.store is None or status is None or not status.versioned or name in read:
-            continue
-        if name not in topology.written:  # VSC123 says more
             continue
         yield Finding(
             "VSC313", clause.span, f"nothing reads `{name}` as of a time: its history is not used",
