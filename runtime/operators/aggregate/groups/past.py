@@ -11,9 +11,9 @@ Layout, beside the groups of the aggregate (root: as in `state`; numbers are eig
                                         arrival; is there one after, its arrival; the calls' arguments for both
     root "p" group ident                the arrival of the group's newest row of this identity, if arrivals matter
 
-What comes in order is one chunk for each batch and group; a late entry goes into the chunk of its time. Chunks lie by
-spans of ``2 ** width`` ms of `last` (the width is one byte), so that those before the retention are forgotten as a
-whole. After a change of the retention, there are chunks of two widths for a while.
+What comes in order is a chunk for each batch and group, or a few; a late entry goes into the chunk of its time. Chunks
+lie by spans of ``2 ** width`` ms of `last` (the width is one byte), so that those before the retention are forgotten as
+a whole. After a change of the retention, there are chunks of two widths for a while.
 
 Up to checkpoints of format 4, each entry had a row of its own: ``root "h" width span group time ident``, with the
 columns of an entry behind the identity. They are read, and become chunks when they change.
@@ -45,6 +45,8 @@ NOWHERE: Final = -1
 
 _NUMBER: Final = struct.Struct(">Q")
 _MOST_SPANS: Final = 32
+_MOST_ENTRIES: Final = 256
+"""A late entry reads and writes so many others at most, beside those of its time."""
 _HEAD: Final = (BINARY, BOOLEAN, BIGINT, BIGINT, BOOLEAN, BIGINT)
 
 
@@ -87,6 +89,16 @@ class Changed:
         before, since, came, after, _, came_after = np.array(rows, dtype=np.int64).reshape(-1, 6).T
         of, at = (np.array(column, dtype=np.int64) for column in (number, times))
         return Changed(groups, of, at, idents, before, since, came, after, came_after)
+
+
+def _starts(group: Int64s, time: Int64s) -> Int64s:
+    """Where chunks begin, of entries by group and time: they have some `_MOST_ENTRIES`, and all of one time."""
+    place = np.arange(len(group))
+    other = np.append(True, group[1:] != group[:-1])
+    begins = other | np.append(True, time[1:] != time[:-1])
+    first, same = (np.maximum.accumulate(np.where(mask, place, 0)) for mask in (other, begins))
+    block = (same - first) // _MOST_ENTRIES
+    return np.flatnonzero(other | np.append(True, block[1:] != block[:-1]))
 
 
 class _Chunk(NamedTuple):
@@ -211,11 +223,10 @@ class Past:
         names, number = np.unique(part.group[kept], return_inverse=True)
         order = np.lexsort((part.time[kept], number))
         number, kept = number[order], kept[order]
-        starts = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
-        last = part.time[kept[np.append(starts[1:], len(kept)) - 1]]
-        values = packed_each(
-            [None] * len(starts), starts, part.time[kept], self._encoded(part, args).take(pa.array(kept))
-        )
+        time = part.time[kept]
+        starts = _starts(number, time)
+        last = time[np.append(starts[1:], len(kept)) - 1]
+        values = packed_each([None] * len(starts), starts, time, self._encoded(part, args).take(pa.array(kept)))
         groups = [part.groups[of] for of in names[number[starts]].tolist()]
         return dict(zip(map(self._key, groups, last.tolist()), values, strict=True))
 
