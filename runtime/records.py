@@ -155,8 +155,9 @@ class Order:
 
     def take(self, indices: Rows | Mask) -> Order:
         """The rows that an index array, a slice or a mask selects."""
-        moment = None if self.moment is None else self.moment[indices]
-        return Order(self.time[indices], self.origin[indices], self.offset[indices], self.path[indices], moment)
+        moment = None if self.moment is None else _rows_of(self.moment, indices)
+        path = _rows_of(self.path, indices)
+        return Order(self.time[indices], self.origin[indices], self.offset[indices], path, moment)
 
     @property
     def clock(self) -> Int64s:
@@ -437,6 +438,13 @@ def _ascends(levels: Sequence[npt.NDArray[np.integer]], before: Rows, after: Row
         if not equal.any():
             break
     return less
+
+
+def _rows_of(columns: Int64s, rows: Rows | Mask) -> Int64s:
+    """``columns[rows]``, for which numpy takes 20 times as long where there are several columns."""
+    if isinstance(rows, slice) or columns.shape[1] < 2:
+        return columns[rows]
+    return columns.take(np.flatnonzero(rows) if rows.dtype == np.bool_ else rows, axis=0)
 
 
 def partition_of(keys: Sequence[bytes], partitions: int) -> Int32s:
