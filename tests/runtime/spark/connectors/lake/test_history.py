@@ -151,13 +151,14 @@ def test_the_history_of_a_join_that_is_complete(tmp_path: Path, lakes: SparkSess
 
     case = Case(COMPLETE, tmp_path, lakes, "delta")
 
-    def come(number: int, table: str, value: str, at: int, gone: bool = False) -> None:
-        row = {"k": "k", {"a": "x", "b": "y"}[table]: value, "at": at, "gone": gone}
-        case.file(number, row, folder=f"in/{table}")
-
-    for number, rows in enumerate(([("a", "a5", 5), ("b", "b7", 7)], [("b", "", 20, True), ("a", "a10", 10)])):
-        for row in rows:
-            come(number, *row)
+    came: list[dict[str, dict[str, Any]]] = [
+        {"a": {"x": "a5", "at": 5}, "b": {"y": "b7", "at": 7}},
+        {"b": {"at": 20, "gone": True}},
+        {"a": {"x": "a10", "at": 10}},
+    ]
+    for number, rows in enumerate(came):
+        for table, row in rows.items():
+            case.file(number, {"k": "k", **row}, folder=f"in/{table}")
         case.run()
     expected = [("a10", None, 20, None), ("a10", "b7", 10, 20), ("a5", None, 5, 7), ("a5", "b7", 7, 10)]
     assert case.rows(columns="x, y, unix_millis(valid_from), unix_millis(valid_to)") == expected
