@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from vsc.runtime.records import Int64s, Mask
 
-__all__ = ["SAFE", "Segments", "positive"]
+__all__ = ["SAFE", "Floats", "Segments", "positive"]
 
 SAFE = 2**62
 """Two integers below it can be added without overflow."""

@@ -1,7 +1,8 @@
 """Calls over ranges of sorted rows, without looking at each row of a range.
 
 Counts and sums of whole numbers and decimals are differences of running sums; the least and the greatest are found in a
-sparse table; the first and the last lie at the ends. Doubles are added one after the other, so they are not here.
+sparse table; the first and the last lie at the ends. Doubles are added one after the other: they are here only if all
+of their sums are exact, as those of whole numbers are, so that the order makes no difference.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from vsc.runtime.operators.aggregate.functions.numbers import is_float
 from vsc.runtime.operators.aggregate.functions.order import ranks
 from vsc.runtime.operators.aggregate.functions.states import Refused, floats, integers, valid
 from vsc.runtime.operators.columns.flow import taken
-from vsc.runtime.operators.columns.segments import SAFE, positive
+from vsc.runtime.operators.columns.segments import SAFE, Floats, positive
 from vsc.runtime.operators.within_aggregate.ranges import Pieces, highest
 from vsc.runtime.records import Int64s
 from vsc.runtime.values import arrow_type
@@ -28,6 +29,10 @@ from vsc.runtime.values import arrow_type
 __all__ = ["ranged"]
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint", "date", "timestamp")
+_DIGITS = 53
+"""The binary digits of a double."""
+_LEAST_UNIT = -1000
+"""As an exponent: smaller doubles have fewer digits."""
 _LEAST = np.iinfo(np.int64).min
 
 
@@ -39,6 +44,8 @@ def ranged(call: AggregateCall, args: Sequence[pa.Array], pieces: Pieces) -> tup
             return pa.array(_valid(args[0], pieces) if args else pieces.counts), {}
         case "sum" | "avg" if not is_float(call.args[0].type):
             return _summed(call, args[0], pieces)
+        case "sum" | "avg":
+            return _added(call, args[0], pieces)
         case "min" | "max":
             return _extreme(args[0], call.args[0].type, call.function == "max", pieces), {}
         case "min_by" | "max_by":
@@ -70,6 +77,33 @@ def _summed(call: AggregateCall, column: pa.Array, pieces: Pieces) -> tuple[pa.A
         numbers = wide(numbers)
     accumulator, state = column_accumulator(call, table=False), (_valid(column, pieces), _total(numbers, pieces))
     return accumulator.results(state), accumulator.refused(state)
+
+
+def _added(call: AggregateCall, column: pa.Array, pieces: Pieces) -> tuple[pa.Array, Refused] | None:
+    """``sum`` and ``avg`` of doubles; None if a sum may be rounded."""
+    found = _exact(floats(column))
+    if found is None:
+        return None
+    numbers, unit = found
+    total = np.ldexp(_total(numbers, pieces).astype(np.float64), unit)
+    accumulator, state = column_accumulator(call, table=False), (_valid(column, pieces), total)
+    return accumulator.results(state), accumulator.refused(state)
+
+
+def _exact(values: Floats) -> tuple[Int64s, int] | None:
+    """Doubles as multiples of a power of two, which is the second; None if not all of their sums are doubles, too."""
+    if not np.isfinite(values).all():
+        return None
+    mantissa, exponent = np.frexp(values[values != 0])
+    whole = np.ldexp(mantissa, _DIGITS).astype(np.int64)
+    zeros = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+    unit = int((exponent - _DIGITS + zeros).min(initial=0))
+    if unit < _LEAST_UNIT:
+        return None
+    with np.errstate(over="ignore"):  # it is too much then
+        multiples = np.ldexp(values, -unit)
+        most = np.abs(multiples).sum()
+    return (multiples.astype(np.int64), unit) if most < 2 ** (_DIGITS - 1) else None
 
 
 def _extreme(column: pa.Array, of: DataType, greatest: bool, pieces: Pieces) -> pa.Array:

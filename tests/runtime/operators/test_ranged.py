@@ -22,6 +22,8 @@ VALUES: dict[str, list[Any]] = {
     "decimal(10, 2)": [Decimal("99999999.99"), Decimal("-99999999.99"), Decimal("0.01")],
     "decimal(38, 0)": [Decimal(10**38 - 1), Decimal(1 - 10**38), Decimal(2**63), Decimal(-(2**62)), Decimal(3)],
     "double": [float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1.5, -2.5],
+    "double ": [5e-324, 2.2e-308, 1e300, 0.1, 2.0**52, 2.0**53 - 1, 3.0, -0.0],
+    "double  ": [0.25, 3.0, -17.5, 2.0**40, -0.0],
     "float": [0.5, -1.5, 2.0],
     "string": ["", "a", "B", "é", "aa"],
     "binary": [b"", b"\0", b"\xff"],
@@ -85,7 +87,21 @@ def test_a_call_over_ranges_is_the_call_row_by_row(of: str) -> None:
             wanted = by_row(call, args, np.arange(rows, dtype=np.int64), pieces)
             found = ranged(call, args, pieces)
             if found is None:
-                assert text in ("sum(v)", "avg(v)") and of in ("double", "float")
+                assert text in ("sum(v)", "avg(v)") and of in ("double", "double ", "float")
                 continue
             assert (repr(found[0].to_pylist()), found[1]) == (repr(wanted[0].to_pylist()), wanted[1]), text
             assert found[0].type == wanted[0].type
+
+
+@pytest.mark.parametrize(
+    ("values", "exact"),
+    [([1.0, 2.5, None, -1e9], True), ([0.1, 0.2], False), ([2.0**51, 2.0**51], False)],
+)
+def test_doubles_are_summed_at_once_if_no_sum_is_rounded(values: list[float | None], exact: bool) -> None:
+    call = call_of("sum(v)", "double")
+    column = to_array(values, call.args[0].type)
+    pieces = Pieces(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, len(values)))
+    found = ranged(call, [column], pieces)
+    assert (found is not None) == exact
+    if found is not None:
+        assert found[0].to_pylist() == [sum(value for value in values if value is not None)]
