@@ -8,7 +8,7 @@ import pytest
 
 from tests.oracle import Stores, chunks
 from tests.oracle.playing import shown_records
-from tests.runtime.operators.carry.carrying import carried, compiled, content, epoch
+from tests.runtime.operators.carry.carrying import carried, changed, compiled, content, epoch
 from tests.runtime.operators.carry.test_carry import STREAM
 from vsc.runtime.errors import ExpressionError
 from vsc.runtime.local import LocalRuntime
@@ -54,3 +54,19 @@ def test_a_run_that_is_to_fail_does() -> None:
     with pytest.raises(ExpressionError, match=r"sum\(12 % r.v\)"):
         after_upgrade([("s", "a", 9, 3)], on_error="fail")
     assert after_upgrade([("s", "b", 9, 3)], on_error="fail")[1] == {}
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (1, 3), (3, 1)])
+def test_a_new_item_of_a_join_of_two_streams_sees_the_records_from_before(before: int, after: int) -> None:
+    """Those that find a partner, and those that wait for one."""
+    text = (
+        STREAM + "stream o = outer join s as l with s as r within (before = 9 ms, after = 0 ms) grace 2 ms select {};\n"
+    )
+    items = "l.v as one, r.v as other"
+    first, second = [("s", "a", 1, 1), ("s", "b", 2, 2), ("s", "a", 4, 5)], [("s", "a", 8, 6), ("s", "c", 9, 30)]
+    found = changed(
+        text.format(items), text.format(f"{items}, coalesce(l.v, 0) + 10 * coalesce(r.v, 0) as both"), first, second,
+        before, after,
+    )  # fmt: skip
+    assert found.sent["o"] == found.whole["o"]
+    assert ("(8, 1, 18)" in str(found.sent["o"])) and found.kept == found.whole_kept

@@ -160,7 +160,7 @@ def test_the_history_of_a_join_that_is_complete(tmp_path: Path, lakes: SparkSess
         for table, row in rows.items():
             case.file(number, {"k": "k", **row}, folder=f"in/{table}")
         case.run()
-    expected = [("a10", None, 20, None), ("a10", "b7", 10, 20), ("a5", None, 5, 7), ("a5", "b7", 7, 10)]
+    expected = [("a10", "b7", 10, 20), ("a10", None, 20, None), ("a5", "b7", 7, 10), ("a5", None, 5, 7)]
     assert case.rows(columns="x, y, unix_millis(valid_from), unix_millis(valid_to)") == expected
     state = EpochState.open(lakes, str(tmp_path / "ck"))
     store = find_store(case.plan, "j")
