@@ -36,16 +36,16 @@ def read(state: Joined, operation: WithinAggregate, space: KeySpace, out: Out, r
 
 def keep(
     state: Joined, operation: WithinAggregate, layout: Layout, lefts: Lefts, right: Flow, arrival: Int64s,
-    timing: Timing, buckets: Buckets, mended: Buckets,
+    timing: Timing, buckets: Buckets, repaired: Buckets,
 ) -> None:  # fmt: skip
-    """Writes the right records that can be found, and the left ones that wait. `mended`: those of the `buckets` that
+    """Writes the right records that can be found, and the left ones that wait. `repaired`: those of the `buckets` that
     have lost records."""
     side, count = lefts.side, lefts.held
     floor = max(timing.kept - operation.span, state.floor[1])
-    width, whole = bucket_width(operation), {**buckets, **mended}
-    there = [place for place in mended if (place.number + 1) * width > floor]
+    width, whole = bucket_width(operation), {**buckets, **repaired}
+    there = [place for place in repaired if (place.number + 1) * width > floor]
     found = _found(state, operation, layout, right, arrival, timing, floor, whole)
-    rows = list({**{place: mended[place] for place in there}, **dict(found)}.items())
+    rows = list({**{place: repaired[place] for place in there}, **dict(found)}.items())
     stays = lefts.begins[lefts.event[count:] >= timing.never]
     done = lefts.event[:count] < timing.never
     gone = {side.held.places[at] for at in np.unique(side.held.place[done]).tolist()}

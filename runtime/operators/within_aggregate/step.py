@@ -61,11 +61,11 @@ class Aggregating(Step):
         rights, spoilt = Rights.of(buckets, right, arrivals[1], args, self._calls.arguments, layout)
         if spoilt is not None:
             self._lose(spoilt, Moments.concat([events.at, out.at]))
-        mended: Buckets = {} if spoilt is None else spoilt.buckets
+        repaired: Buckets = {} if spoilt is None else spoilt.buckets
         flow = self._results(out, lefts.side, rights)
         self._note_late(lefts.side, timing)
         self._note_late_rights(right, arrivals[1], timing)
-        keep(state, operation, layout, lefts, right, arrivals[1], timing, buckets, mended)
+        keep(state, operation, layout, lefts, right, arrivals[1], timing, buckets, repaired)
         return flow
 
     def _entered(self, side: int, flow: Flow | None) -> Flow:
