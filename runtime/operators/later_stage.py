@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.expressions import bind
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.closing import AT_ONCE, Closing
-from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.operators.columns.flow import Flow, taken
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.in_step import parted
@@ -182,12 +183,21 @@ class LaterStage:
         return {name: self._flow(name, found, spaces) for name, found in parts.items()}
 
     def _flow(self, name: str, parts: Sequence[tuple[Int64s, Batch]], spaces: KeySpaces) -> Flow:
+        batches = [batch for _, batch in parts]
         cause = np.concatenate([cause for cause, _ in parts])
-        batch = Batch.concat([batch for _, batch in parts])
+        time = np.concatenate([batch.timestamps for batch in batches])
+        present = np.concatenate([batch.present for batch in batches])
+        keys, values = _together([batch.keys for batch in batches]), _together([batch.values for batch in batches])
         if (cause[1:] < cause[:-1]).any():
             order = np.argsort(cause, kind="stable")
-            cause, batch = cause[order], batch.take(order)
+            cause, time, present = cause[order], time[order], present[order]
+            keys, values = taken(keys, order), taken(values, order)
         space = spaces.of(self._schemas[name])
-        key = space.columns(batch.keys, len(batch))
+        key = space.columns(keys, len(time))
         at = self._nodes.routes.enter(name, cause)
-        return Flow(at, key, space, batch.timestamps, batch.present, batch.keys, batch.values)
+        return Flow(at, key, space, time, present, keys, values)
+
+
+def _together(parts: Sequence[tuple[pa.Array, ...]]) -> tuple[pa.Array, ...]:
+    """The columns of all parts, one part after the other."""
+    return parts[0] if len(parts) == 1 else tuple(map(pa.concat_arrays, zip(*parts, strict=True)))
