@@ -232,7 +232,9 @@ def test_without_a_path_it_is_this_folder(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["check", "{folder}/missing.vdsl"], "there is no file {folder}/missing.vdsl"),
+        (["check", "{folder}/missing.vdsl"], "there is no file {folder}/missing.vdsl\n"),
+        (["check", "{folder}/godo.vdsl"], "godo.vdsl\n = help: did you mean `{folder}/good.vdsl`?"),
+        (["check", "{folder}/nowhere/good.vdsl"], "there is no file {folder}/nowhere/good.vdsl\n"),
         (["compile", "{folder}"], "{folder} is a directory"),
         (["check", "{folder}/latin1.vdsl"], "{folder}/latin1.vdsl is not UTF-8 text: byte 0xE9 on line 2"),
         (["check", "a\0b"], "cannot be read"),

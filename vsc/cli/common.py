@@ -163,7 +163,20 @@ def read_text(path: str) -> str:
     try:
         return files.read_text(path)
     except files.FileError as error:
-        raise UsageError(error.message, error.help, error.code) from None
+        help = _near(path) if isinstance(error, files.MissingFileError) else error.help
+        raise UsageError(error.message, help, error.code) from None
+
+
+def _near(path: str) -> str | None:
+    """The file beside a missing one that may be meant."""
+    from vsc.compiler.diagnostics.suggest import nearest
+
+    folder, name = os.path.split(path)
+    try:
+        found = nearest(name, os.listdir(folder or "."))
+    except OSError:
+        return None
+    return None if found is None else f"did you mean `{os.path.join(folder, found)}`?"
 
 
 def read_stdin() -> str:
