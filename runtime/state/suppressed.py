@@ -1,5 +1,5 @@
-"""The buffer of `suppress`: one row per key, in the order in which the keys come out. A table whose rows expire keeps
-its keys in one, each at the time of its row, without the row.
+"""The buffer of `suppress`: one row per key, in the order in which the keys come out. A table whose rows expire or
+are forgotten keeps its keys in one, each at the time of its row, without the row.
 
 Layout, format version 1 (root: the length of the buffer's prefix as two bytes, big endian, and the prefix)::
 

@@ -42,6 +42,9 @@ table sums = aggregate done group by coalesce(c, '-') as c select count(*) as n,
 table windows =
   aggregate done group by coalesce(c, '-') as c window tumbling (size = 20 ms, grace = {disorder} ms) emit final
   select count(*) as n, sum(usd) as usd;
+table gaps =
+  aggregate done group by coalesce(c, '-') as c window session (gap = 3 ms, grace = {disorder} ms) emit final
+  select count(*) as n, sum(usd) as usd;
 
 stream waited0 = {modes[0]} join lines with prices on sku grace {within[0]} ms {before[0]}
   select id, customer, n * price as amount;
@@ -53,6 +56,10 @@ stream waited2 = {modes[2]} join {of_stream} with rates on country grace {within
 table same =
   aggregate waited2 group by coalesce(c, '-') as c window tumbling (size = 20 ms, grace = {disorder} ms) emit final
   select count(*) as n, sum(usd) as usd;
+table same_gaps =
+  aggregate waited2 group by coalesce(c, '-') as c window session (gap = 3 ms, grace = {disorder} ms) emit final
+  select count(*) as n, sum(usd) as usd;
+sink gaps to memory (); sink same_gaps to memory ();
 sink priced to memory (); sink placed to memory (); sink done to memory (); sink sums to memory ();
 sink windows to memory (); sink same to memory ();
 """
@@ -175,12 +182,15 @@ def test_a_chain_of_corrected_joins_ends_as_batch_sql_and_its_windows_are_those_
         counted = driver.metrics()
         ends = {node: newest(driver, node) for node in ("priced", "placed", "done", "sums")}
         final, same = ([(r.key, r.value, r.timestamp) for r in driver.read(n)] for n in ("windows", "same"))
+        gaps, same_gaps = (driver.read(node) for node in ("gaps", "same_gaps"))
     assert not counted["late_versions"].keys() & {"priced", "placed", "done"}
     expected = batch(rows, setting)
     windows = {tuple(key.values()): tuple((value or {}).values()) for key, value, _ in final}
     assert {**ends, "windows": windows} == expected
     assert len(final) == len(windows)
     assert sorted(final, key=str) == sorted(same, key=str)
+    assert gaps
+    assert sorted(gaps, key=str) == sorted(same_gaps, key=str)
 
 
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 4))

@@ -8,6 +8,7 @@ eight bytes, big endian, so that they sort)::
                                   version 1, see `migrate`)
     root "g" group                a group's row: its result's time, its rows, the cells of its calls (`RowCodec`)
     root "e" group u16 call ...   an accumulator's entries (`entries`)
+    root "e" group time key       a row that windows are computed from (`windows.kept_rows`), instead of these two
     root "c", "h", "p"            of a complete history, see `past`
     root "t" place start group    empty
     root "d" place start group    empty; instead of the row above, for a window whose final result was given before it

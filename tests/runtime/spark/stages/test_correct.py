@@ -1,4 +1,4 @@
-"""Corrected joins on Spark, one that waits and a chain of two, over epochs, partitions and restarts."""
+"""Corrected joins on Spark, one that waits, a chain of two, and sessions, over epochs, partitions and restarts."""
 
 from __future__ import annotations
 
@@ -27,10 +27,13 @@ table twice =
 table waited =
   left join payments with rates on currency grace 5 ms correct by id within 20 ms
   select amount * rates.rate as usd, revision() as revision;
+table sessions =
+  aggregate priced group by c window session (gap = 12 ms) select count(*) as n, sum(usd) as usd;
 stream plain = left join payments with rates on currency select rate;
 sink priced to files (path = '${out}/priced', format = 'parquet');
 sink waited to files (path = '${out}/waited', format = 'parquet');
 sink twice to files (path = '${out}/twice', format = 'parquet');
+sink sessions to files (path = '${out}/sessions', format = 'parquet');
 sink plain to files (path = '${out}/plain', format = 'parquet');
 """
 STEPS = [
@@ -70,6 +73,15 @@ def test_late_versions_correct_and_are_counted_over_epochs_and_restarts(spark: A
         ("p2", 100.0, 0, "upsert", 25), ("p2", 200.0, 1, "upsert", 25), ("p2", 400.0, 2, "upsert", 25),
         ("p3", 400.0, 0, "upsert", 36),
     ]  # fmt: skip
+    sessions = [
+        (*(round(r[at].timestamp() * 1000) for at in ("window_start", "window_end")), r["n"], r["usd"], r["_change"])
+        for r in parquet_rows(tmp_path / "out/sessions")
+    ]
+    assert sorted(sessions, key=str) == sorted([
+        (15, 15, 1, 100.0, "upsert"), (15, 15, None, None, "delete"), (15, 25, 2, 200.0, "upsert"),
+        (15, 25, 2, 300.0, "upsert"), (15, 25, 2, 200.0, "upsert"), (15, 25, None, None, "delete"),
+        (15, 36, 3, 400.0, "upsert"),
+    ], key=str)  # fmt: skip
     found = counted.as_dict()
     assert found["late_versions"] == {"plain": 3, "priced": 1, "waited": 1}
     assert found["grace_needed"] == {"plain": 23, "priced": 23, "waited": 23}
