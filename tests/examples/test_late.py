@@ -39,14 +39,16 @@ def told(root: Path, example: str, driver: TopologyTestDriver) -> str:
 def flights(root: Path) -> pd.DataFrame:
     """Those of the first days, as they landed."""
     read = pd.read_parquet(root / "examples/flights/data/flights.parquet")
-    return read[read["departed_at"] < read["departed_at"].min() + pd.Timedelta(days=DAYS)]
+    found: pd.DataFrame = read[read["departed_at"] < read["departed_at"].min() + pd.Timedelta(days=DAYS)]
+    return found
 
 
 @pytest.fixture(scope="module")
 def weather(root: Path) -> pd.DataFrame:
     """The observations of these days."""
     read = pd.read_csv(root / "examples/flights/data/weather.csv", parse_dates=["observed_at"])
-    return read[read["observed_at"] < read["observed_at"].min() + pd.Timedelta(days=DAYS)]
+    found: pd.DataFrame = read[read["observed_at"] < read["observed_at"].min() + pd.Timedelta(days=DAYS)]
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -14,30 +14,40 @@ Bounds = tuple[int, int]
 
 
 class Layout:
-    """The windows of one kind. `times` are always ascending; `size` is the difference or the gap."""
+    """The windows of one kind. `times` are always ascending; `units` are what is removed as a whole when time has
+    passed it, and always follow from the times: sessions, or the rows of one moment. `size` is the difference or the
+    gap."""
 
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def reach(self, times: Sequence[int], time: int) -> tuple[int, int]:
-        """From where to where (before it) rows have to do with the windows that a row at `time` is part of, or
-        divides."""
+    def units(self, times: Sequence[int]) -> list[Bounds]:
+        """All of them."""
         raise NotImplementedError
 
-    def found(self, times: Sequence[int], time: int) -> list[Bounds]:
+    def found(self, times: Sequence[int], units: Sequence[Bounds], time: int) -> list[Bounds]:
         """The windows that a row at `time`, whether it is among the rows or not, is part of or divides."""
         raise NotImplementedError
 
-    def goes_on(self, time: int, last: int, at: int) -> bool:
-        """Whether a row at `at`, the next one beside a row at `last`, may have to do with one at `time`."""
+    def added(self, units: list[Bounds], time: int) -> None:
+        """Changes the units by a row that has come."""
+        raise NotImplementedError
+
+    def removed(self, units: list[Bounds], times: Sequence[int], time: int) -> None:
+        """Changes the units by a row that has gone."""
         raise NotImplementedError
 
     def every(self, times: Sequence[int]) -> list[Bounds]:
         """All windows."""
-        return sorted({window for at in times for window in self.found(times, at)})
+        units = self.units(times)
+        return sorted({window for at in times for window in self.found(times, units, at)})
 
     def closed(self, window: Bounds, closed: int) -> bool:
         """Whether a window is closed, if they are up to this place in time."""
+        raise NotImplementedError
+
+    def goes_on(self, time: int, last: int, at: int) -> bool:
+        """Whether a row at `at`, the next one beside a row at `last`, may have to do with one at `time`."""
         raise NotImplementedError
 
     def over(self, time: int, closed: int) -> bool:
@@ -56,38 +66,47 @@ class Layout:
         """Whether a window that lies where it does, whatever the rows, is closed."""
         raise NotImplementedError
 
-    def units(self, times: Sequence[int]) -> list[Bounds]:
-        """What is removed as a whole: sessions, or the rows of one moment."""
-        raise NotImplementedError
-
     def gone(self, closed: int) -> int:
         """The time before which units end that are in no open window."""
         raise NotImplementedError
 
-    def passed(self, times: Sequence[int], closed: int) -> int:
-        """How many of the first rows are in no window that is open, if they are closed up to this place in time."""
-        raise NotImplementedError
-
 
 class _Sessions(Layout):
+    def units(self, times: Sequence[int]) -> list[Bounds]:
+        sessions: list[Bounds] = []
+        for at in times:
+            if sessions and at - sessions[-1][1] <= self.size:
+                sessions[-1] = sessions[-1][0], at
+            else:
+                sessions.append((at, at))
+        return sessions
+
+    def found(self, times: Sequence[int], units: Sequence[Bounds], time: int) -> list[Bounds]:
+        return list(units[self._near(units, time)])
+
+    def added(self, units: list[Bounds], time: int) -> None:
+        near = self._near(units, time)
+        joined = [*units[near], (time, time)]
+        units[near] = [(min(start for start, _ in joined), max(end for _, end in joined))]
+
+    def removed(self, units: list[Bounds], times: Sequence[int], time: int) -> None:
+        near = self._near(units, time)
+        ((start, end),) = units[near]
+        place = bisect_left(times, time)
+        before = [(start, times[place - 1])] if place and times[place - 1] >= start else []
+        behind = [(times[place], end)] if place < len(times) and times[place] <= end else []
+        together = before and behind and behind[0][0] - before[0][1] <= self.size
+        units[near] = [(start, end)] if together else [*before, *behind]
+
+    def _near(self, units: Sequence[Bounds], time: int) -> slice:
+        first = bisect_left(units, time - self.size, key=lambda unit: unit[1])
+        return slice(first, bisect_right(units, time + self.size, lo=first, key=lambda unit: unit[0]))
+
     def closed(self, window: Bounds, closed: int) -> bool:
         return window[1] <= closed
 
     def goes_on(self, time: int, last: int, at: int) -> bool:
         return abs(at - last) <= self.size
-
-    def reach(self, times: Sequence[int], time: int) -> tuple[int, int]:
-        low, high, last = bisect_left(times, time), bisect_right(times, time), time
-        while high < len(times) and times[high] - last <= self.size:
-            last, high = times[high], high + 1
-        first = time
-        while low and first - times[low - 1] <= self.size:
-            first, low = times[low - 1], low - 1
-        return low, high
-
-    def found(self, times: Sequence[int], time: int) -> list[Bounds]:
-        low, high = self.reach(times, time)
-        return self.units(times[low:high])
 
     def over(self, time: int, closed: int) -> bool:
         return False
@@ -101,46 +120,41 @@ class _Sessions(Layout):
     def fixed(self, window: Bounds, closed: int) -> bool:
         return False
 
-    def units(self, times: Sequence[int]) -> list[Bounds]:
-        sessions: list[Bounds] = []
-        for at in times:
-            if sessions and at - sessions[-1][1] <= self.size:
-                sessions[-1] = sessions[-1][0], at
-            else:
-                sessions.append((at, at))
-        return sessions
-
     def gone(self, closed: int) -> int:
         return closed + 1
 
-    def passed(self, times: Sequence[int], closed: int) -> int:
-        count = bisect_right(times, closed)
-        while count and count < len(times) and times[count] - times[count - 1] <= self.size:
-            count -= 1
-        return count
-
 
 class _Sliding(Layout):
-    def closed(self, window: Bounds, closed: int) -> bool:
-        return window[0] <= closed
+    def units(self, times: Sequence[int]) -> list[Bounds]:
+        return [(at, at) for at in dict.fromkeys(times)]
 
-    def goes_on(self, time: int, last: int, at: int) -> bool:
-        return abs(at - time) <= self.size + 1
-
-    def reach(self, times: Sequence[int], time: int) -> tuple[int, int]:
-        return bisect_left(times, time - self.size - 1), bisect_right(times, time + self.size + 1)
-
-    def found(self, times: Sequence[int], time: int) -> list[Bounds]:
+    def found(self, times: Sequence[int], units: Sequence[Bounds], time: int) -> list[Bounds]:
         """Windows that end at a row (the earliest is that of all rows until then), and that begin right after one."""
-        size, (low, high) = self.size, self.reach(times, time)
-        starts = {max(at - size, 0) for at in times[low:high] if at >= time}
-        starts.update(0 for at in times[low:high] if at < time and at < size)
-        for at in times[low:high]:
+        size = self.size
+        near = times[bisect_left(times, time - size - 1) : bisect_right(times, time + size + 1)]
+        starts = {max(at - size, 0) for at in near if at >= time or at < size}
+        for at in dict.fromkeys(near):
             after = bisect_right(times, at)
             if at <= time and after < len(times) and times[after] <= at + 1 + size:
                 starts.add(at + 1)
         lowest = max(time - size, 0)
         return [(start, start + size) for start in sorted(starts) if lowest <= start <= time + 1]
+
+    def added(self, units: list[Bounds], time: int) -> None:
+        place = bisect_left(units, (time, time))
+        if units[place : place + 1] != [(time, time)]:
+            units.insert(place, (time, time))
+
+    def removed(self, units: list[Bounds], times: Sequence[int], time: int) -> None:
+        place = bisect_left(times, time)
+        if times[place : place + 1] != [time]:
+            del units[bisect_left(units, (time, time))]
+
+    def closed(self, window: Bounds, closed: int) -> bool:
+        return window[0] <= closed
+
+    def goes_on(self, time: int, last: int, at: int) -> bool:
+        return abs(at - time) <= self.size + 1
 
     def over(self, time: int, closed: int) -> bool:
         return time <= closed
@@ -154,14 +168,8 @@ class _Sliding(Layout):
     def fixed(self, window: Bounds, closed: int) -> bool:
         return window[0] <= closed
 
-    def units(self, times: Sequence[int]) -> list[Bounds]:
-        return [(at, at) for at in dict.fromkeys(times)]
-
     def gone(self, closed: int) -> int:
         return closed
-
-    def passed(self, times: Sequence[int], closed: int) -> int:
-        return bisect_left(times, closed)
 
 
 _KINDS: dict[str, Callable[[int], Layout]] = {"session": _Sessions, "sliding": _Sliding}

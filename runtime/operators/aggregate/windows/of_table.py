@@ -2,7 +2,8 @@
 
 A row that goes may shrink a session, divide it or end it, so results are computed from rows, not from what was computed
 before: the rows of a group are kept, in the order of (time, key), and each window that a change concerns is aggregated
-again. All windows of a batch are aggregated at once, on columns; only where they lie (`layouts`) is found in a loop.
+again; a session that only gets rows at its end, once for all of them. Many windows are aggregated at once, on columns;
+only where they lie (`layouts`) is found in a loop.
 
 A row that comes too late for one of its windows is counted once. It is kept as long as a window with it is open.
 """
@@ -10,7 +11,7 @@ A row that comes too late for one of its windows is counted once. It is kept as 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -44,23 +45,29 @@ _AT_ONCE = 1 << 20
 @dataclass(slots=True)
 class _Group:
     """The rows of one group, by time, then by their keys in the table; `refs` are their places in the batch's columns.
-    `stored` are those from before the batch."""
+    `units` follow from the times. `stored` are the rows from before the batch, `before` their units."""
 
     kb: bytes
     stored: list[tuple[int, bytes]]
     times: list[int]
     names: list[tuple[int, bytes]]
     refs: list[int]
+    units: list[Bounds]
+    before: list[Bounds]
+    grows: tuple[int, int, int] | None = None
+    """Of the session that was sent last: its start, the run of its rows, how many they are."""
 
 
 class _Sent(NamedTuple):
-    """What is sent: the change that causes it, the group, the window, its rows (None: it is gone), its highest time."""
+    """What is sent: the change that causes it, the group, the window, and its highest time. The window has the first
+    `rows` rows of a run (-1: it is gone)."""
 
     record: int
     kb: bytes
     window: Bounds
-    refs: list[int] | None
     time: int
+    run: int
+    rows: int
 
 
 class TableWindows:
@@ -74,6 +81,8 @@ class TableWindows:
         self._results = WindowResults(site)
         self._groups: dict[int, _Group] = {}
         self._sent, self._late = list[_Sent](), list[int]()
+        self._runs, self._rows, self._parts = list[list[int]](), 0, list[Computed]()
+        self._args, self._at = tuple[pa.Array, ...](), np.zeros(0, dtype=np.int64)
         self._closed, self._columns = self._state.closed, tuple[pa.Array, ...]()
         self._first, self._now = 0, self._state.stream_time
 
@@ -90,11 +99,12 @@ class TableWindows:
         found = self._folding.arguments(self._columns, times, asked)
         failed = {row - self._first: why for row, why in found.failed.items() if row >= self._first}
         added = added & site.kept(flow, failed)
+        self._args, self._at = found.columns, times
         self._loop(flow, self._names(before, taken_back), self._names(after, added))
         self._now = site.timing(flow, self._state.stream_time).kept
         self._closed = max(self._closed, self._now - self._window.held)
         site.lose(Dropped.WINDOW_CLOSED, flow, np.array(self._late, dtype=np.int64))
-        return self._given(flow, found.columns, times)
+        return self._given(flow)
 
     def commit(self) -> None:
         """Writes the rows that came, and removes those that go, or that no open window has."""
@@ -105,7 +115,7 @@ class TableWindows:
             gone = [name for name in group.stored if not self._has(group, name)]
             new = [(name, ref) for name, ref in zip(group.names, group.refs, strict=True) if ref >= self._first]
             fresh += [ref for _, ref in new]
-            state.change(group.kb, gone, [name for name, _ in new], self._units(group.stored), self._units(group.names))
+            state.change(group.kb, gone, [name for name, _ in new], group.before, group.units)
         state.write(taken(self._columns, np.array(fresh, dtype=np.int64)), closed, self._now)
 
     # ---------------------------------------------------------------------------------------------------- what there is
@@ -123,7 +133,9 @@ class TableWindows:
             kb = flow.space.keys[key]
             names, rows = self._state.around(kb, low, high)
             refs = list(range(len(found), len(found) + len(rows)))
-            self._groups[key] = _Group(kb, list(names), [at for at, _ in names], list(names), refs)
+            times = [at for at, _ in names]
+            units = self._layout.units(times)
+            self._groups[key] = _Group(kb, list(names), times, list(names), refs, units, list(units))
             found += rows
         return self._state.decoded(found)
 
@@ -143,10 +155,6 @@ class TableWindows:
         at = bisect_left(group.names, name)
         return at < len(group.names) and group.names[at] == name
 
-    def _units(self, names: Sequence[tuple[int, bytes]]) -> list[Bounds]:
-        """What is removed as a whole: sessions, or the rows of one moment."""
-        return self._layout.units([at for at, _ in names])
-
     # -------------------------------------------------------------------------------------------------------- the loop
 
     def _loop(self, flow: Flow, old: npt.NDArray[np.object_], new: npt.NDArray[np.object_]) -> None:
@@ -156,25 +164,29 @@ class TableWindows:
             if was is not None or now is not None:
                 self._pass(self._groups[key], passed)
                 self._change(row, self._groups[key], time, passed, was, now)
+                if self._rows >= _AT_ONCE:
+                    self._compute(flow)
 
     def _pass(self, group: _Group, closed: int) -> None:
         """Leaves out the rows that are in no open window any more."""
-        if count := self._layout.passed(group.times, closed):
-            del group.times[:count], group.names[:count], group.refs[:count]
+        passed = bisect_left(group.units, self._layout.gone(closed), key=lambda unit: unit[1])
+        if passed:
+            count = bisect_right(group.times, group.units[passed - 1][1])
+            del group.units[:passed], group.times[:count], group.names[:count], group.refs[:count]
 
     def _change(self, row: int, group: _Group, time: int, closed: int, was: bytes | None, now: bytes | None) -> None:
-        layout, times = self._layout, group.times
+        layout, times, units = self._layout, group.times, group.units
         if layout.over(time, closed):
             self._late.append(row)
             return
-        before = {window: self._last(times, window) for window in layout.found(times, time)}
+        before = {window: self._last(times, window) for window in layout.found(times, units, time)}
         went = was is not None and self._take_out(group, time, was)
         if now is not None:
             self._put_in(group, time, now, self._first + row)
-        after, late = layout.found(times, time), layout.partly(time, closed)
+        after, late = layout.found(times, units, time), layout.partly(time, closed)
         if now is not None and layout.late(after, time, closed):
             self._take_out(group, time, now)
-            late, after = True, layout.found(times, time)
+            late, after = True, layout.found(times, units, time)
         elif now is None:
             late = not went and time <= closed
         self._late += [row] * late
@@ -182,12 +194,27 @@ class TableWindows:
             return
         for window, last in before.items():
             if window not in after and not layout.fixed(window, closed):
-                self._sent.append(_Sent(row, group.kb, window, None, last))
+                self._sent.append(_Sent(row, group.kb, window, last, -1, 0))
         for window in after:
             concerned = window[0] <= time <= window[1]
             if not layout.fixed(window, closed) and (concerned or window not in before):
                 low, high = bisect_left(times, window[0]), bisect_right(times, window[1])
-                self._sent.append(_Sent(row, group.kb, window, group.refs[low:high], times[high - 1]))
+                run = self._run(group, window[0], low, high, self._first + row)
+                self._sent.append(_Sent(row, group.kb, window, times[high - 1], run, high - low))
+
+    def _run(self, group: _Group, start: int, low: int, high: int, ref: int) -> int:
+        """The run that has the rows of a window: the last one of a session to which the row `ref` is appended."""
+        grows, count = group.grows, high - low
+        if grows is not None and grows[0] == start and grows[2] == count - 1 and group.refs[high - 1] == ref:
+            run = grows[1]
+            self._runs[run].append(ref)
+            self._rows += 1
+        else:
+            run = len(self._runs)
+            self._runs.append(group.refs[low:high])
+            self._rows += count
+        group.grows = (start, run, count) if self._window.kind == "session" else None
+        return run
 
     def _take_out(self, group: _Group, time: int, name: bytes) -> bool:
         """Whether a row is there, which is then no longer."""
@@ -195,6 +222,7 @@ class TableWindows:
         if not self._has(group, (time, name)):
             return False
         del group.times[at], group.names[at], group.refs[at]
+        self._layout.removed(group.units, group.times, time)
         return True
 
     def _put_in(self, group: _Group, time: int, name: bytes, ref: int) -> None:
@@ -203,6 +231,7 @@ class TableWindows:
         group.times.insert(at, time)
         group.names.insert(at, (time, name))
         group.refs.insert(at, ref)
+        self._layout.added(group.units, time)
 
     @staticmethod
     def _last(times: Sequence[int], window: Bounds) -> int:
@@ -210,48 +239,48 @@ class TableWindows:
 
     # ---------------------------------------------------------------------------------------------------- what is sent
 
-    def _given(self, flow: Flow, args: tuple[pa.Array, ...], times: Int64s) -> Flow:
+    def _given(self, flow: Flow) -> Flow:
         """The changes that were sent, put into the table."""
         site, sent, results = self._site, self._sent, self._results
-        record, time = (np.array([one[place] for one in sent], dtype=np.int64) for place in (0, 4))
-        start, end = (np.array([one.window[side] for one in sent], dtype=np.int64) for side in (0, 1))
-        kbs = [one.kb for one in sent]
-        keys = results.bounded(results.group_keys(flow, kbs), start, end)
-        present = np.array([one.refs is not None for one in sent], dtype=np.bool_)
+        self._compute(flow)
+        record, time = (np.array([one[place] for one in sent], dtype=np.int64) for place in (0, 3))
+        start, end = _bounds(sent)
+        kbs, present = [one.kb for one in sent], np.array([one.run >= 0 for one in sent], dtype=np.bool_)
         if self._window.kind == "session" and present.any():
             site.peak(LONGEST_SESSION, int((end - start)[present].max()))
-        parts = [self._computed(part, keys, args, times) for part in self._portions()]
-        failed = {row: why for part in parts for row, why in part.failed.items()}
+        failed = {row: why for part in self._parts for row, why in part.failed.items()}
         present[list(failed)] = False
         at = site.give(flow.at.take(record), turns(record))
+        keys = results.bounded(results.group_keys(flow, kbs), start, end)
         key = site.space.encoded(names_of(kbs, start, end))
-        values = tuple(pa.concat_arrays(column) for column in zip(*(part.columns for part in parts), strict=True))
+        values = tuple(pa.concat_arrays(column) for column in zip(*(part.columns for part in self._parts), strict=True))
         found = Flow(at, key, site.space, time, present, keys, values)
         return site.stored(found.select(results.kept(flow, record, failed)))
 
-    def _portions(self) -> Iterator[range]:
-        """The windows that are aggregated at once."""
-        begin = count = 0
-        for place, one in enumerate(self._sent):
-            count += len(one.refs or ())
-            if count >= _AT_ONCE:
-                yield range(begin, place + 1)
-                begin, count = place + 1, 0
-        yield range(begin, len(self._sent))
+    def _compute(self, flow: Flow) -> None:
+        """The results of the windows that were sent since the last time; null for those that are gone."""
+        begin = sum(len(part.columns[0]) for part in self._parts)
+        sent, sizes = self._sent[begin:], [len(run) for run in self._runs]
+        there = np.array([one.run >= 0 for one in sent], dtype=np.bool_)
+        of = [one for one in sent if one.run >= 0]
+        refs = np.array([ref for run in self._runs for ref in run], dtype=np.int64)
+        segments = Segments(np.repeat(np.arange(len(sizes)), sizes), len(sizes))
+        nowhere = EntryRanges(self._state.kv, [b""] * len(sizes), np.zeros(len(sizes), dtype=np.bool_))
+        empty = self._folding.open(nowhere, self._folding.load([None] * len(sizes)))
+        rows = Rows(taken(self._args, refs), self._at[refs], np.arange(len(refs), dtype=np.int64))
+        running, _ = self._folding.fold(empty, segments, rows)
+        run, count, time = (np.array([one[place] for one in of], dtype=np.int64) for place in (4, 5, 3))
+        now = replace(running.take(segments.starts[run] + count - 1), time=time)
+        keys = self._results.bounded(self._results.group_keys(flow, [one.kb for one in of]), *_bounds(of))
+        found, back = self._folding.results(keys, now), begin + np.flatnonzero(there)
+        columns = taken(found.columns, np.where(there, np.cumsum(there) - 1, -1))
+        self._parts.append(Computed(tuple(columns), {int(back[row]): why for row, why in found.failed.items()}))
+        self._runs, self._rows = [], 0
+        for group in self._groups.values():
+            group.grows = None
 
-    def _computed(self, part: range, keys: Sequence[pa.Array], args: tuple[pa.Array, ...], times: Int64s) -> Computed:
-        """The results of some of the windows; null for those that are gone."""
-        folding, sent = self._folding, self._sent[part.start : part.stop]
-        of_part = [one.refs or [] for one in sent]
-        count, sizes = len(of_part), [len(refs) for refs in of_part]
-        refs = np.array([ref for one in of_part for ref in one], dtype=np.int64)
-        segments = Segments(np.repeat(np.arange(count), sizes), count)
-        nowhere = EntryRanges(self._state.kv, [b""] * count, np.zeros(count, dtype=np.bool_))
-        empty = folding.open(nowhere, folding.load([None] * count))
-        rows = Rows(taken(args, refs), times[refs], np.arange(len(refs), dtype=np.int64))
-        ended = replace(
-            folding.fold(empty, segments, rows)[1], time=np.array([one.time for one in sent], dtype=np.int64)
-        )
-        of_keys = [column.slice(part.start, count) for column in keys]
-        found = folding.results(of_keys, ended, np.array([one.refs is not None for one in sent], dtype=np.bool_))
-        return Computed(found.columns, {row + part.start: why for row, why in found.failed.items()})
+
+def _bounds(sent: Sequence[_Sent]) -> tuple[Int64s, Int64s]:
+    """The starts and the ends of windows."""
+    start, end = (np.array([one.window[side] for one in sent], dtype=np.int64) for side in (0, 1))
+    return start, end
