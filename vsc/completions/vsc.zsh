@@ -56,7 +56,7 @@ _shtab_vsc_check_options=(
   "--watch[run again whenever a file changes, until Ctrl-C]"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "*--include-root[read files below this folder, too, such as those that topologies include (default\: the working directory, and each PATH that lies elsewhere)\; can be repeated]:FOLDER:"
-  "(*):a topology, a folder with topologies (\*.vdsl), or - for standard input:_files"
+  "(*)::a topology, a folder with topologies (\*.vdsl), or - for standard input (default\: this folder):_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -472,7 +472,7 @@ _shtab_vsc_test_options=(
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "*--include-root[read files below this folder, too, such as those that topologies include (default\: the working directory, and each PATH that lies elsewhere)\; can be repeated]:FOLDER:"
   "*--allow[warnings that are not shown and not denied, such as VSC313, separated by commas\; can be repeated]:CODES:"
-  "(*):a scenario file (\*.scenario.yaml), or a folder to look for them in:_files"
+  "(*)::a scenario file (\*.scenario.yaml), or a folder to look for them in (default\: this folder):_files"
 )
 
 # guard to ensure default positional specs are added only once per session
