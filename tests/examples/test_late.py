@@ -93,6 +93,7 @@ def expected(flights: pd.DataFrame, weather: pd.DataFrame) -> dict[Any, Any]:
     }
 
 
+@pytest.mark.slow
 def test_flights_keep_the_weather_that_was_known_and_the_run_says_how_many_observations_came_late(
     root: Path, arrivals: Arrivals, flights: pd.DataFrame, weather: pd.DataFrame
 ) -> None:
@@ -105,6 +106,7 @@ def test_flights_keep_the_weather_that_was_known_and_the_run_says_how_many_obser
     assert sum(found[flight] != right[flight] for flight in right) > 50
 
 
+@pytest.mark.slow
 def test_the_same_flights_end_with_the_right_weather_if_it_corrects_them(
     root: Path, arrivals: Arrivals, flights: pd.DataFrame, weather: pd.DataFrame
 ) -> None:

@@ -222,19 +222,19 @@ def kept(driver: TopologyTestDriver) -> dict[str, int]:
 def test_rows_that_nothing_can_correct_any_more_are_forgotten(partitions: int) -> None:
     run = started(partitions=partitions)
     with run.driver.batch():
-        for at in range(200):
+        for at in range(60):
             run.line(f"x{at}", 100 + at)
     run.driver.restart()
     with run.driver.batch():
-        for at in range(200, 600):
+        for at in range(60, 180):
             run.line(f"x{at}", 100 + at)
     found = kept(run.driver)
     lengths = {"priced": 20 + 10, "placed": 20 + 10 + 30}  # until the clock of the next join is its length past a row
     for name, length in lengths.items():
         assert found[name] == found[f"{name}#expiring"]
         assert length < found[name] <= length + (1 if partitions == 1 else 10), name  # each goes by its last record
-    assert found["done"] == 600  # an aggregate takes back what is replaced, however late
-    assert run.driver.read("total")[-1].value == {"usd": 600 * 6, "n": 600}
+    assert found["done"] == 180  # an aggregate takes back what is replaced, however late
+    assert run.driver.read("total")[-1].value == {"usd": 180 * 6, "n": 180}
 
 
 def test_a_line_that_comes_again_when_its_row_is_forgotten_begins_anew() -> None:
