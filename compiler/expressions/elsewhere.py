@@ -211,7 +211,7 @@ _HELPS = (
     # aggregates
     ("median percentile percentile_cont percentile_disc quantile quantile_cont quantile_disc "
      "approx_median approx_quantile approx_quantiles tdigest_agg", _PERCENTILE),
-    ("wavg", "write `sum(x * y) / sum(y)`, where `y` is the weight"),
+    ("wavg", "write `try_divide(sum(x * y), sum(y))`, where `y` is the weight"),
     ("mode corr mad sem covar_pop covar_samp skewness kurtosis histogram bit_and bit_or bit_xor bool_xor",
      "keep the values with `collect_list(x)`, and call a function of your own on them in a `map`"),
     ("topk top_k topn top_n", "write `collect_top(x, 3 by x desc)`"),

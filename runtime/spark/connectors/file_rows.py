@@ -22,6 +22,7 @@ from vsc.runtime.spark.base.paths import logged_url
 from vsc.runtime.spark.formats.held_types import HeldTypes
 from vsc.runtime.spark.formats.parquet_files import ParquetFiles
 from vsc.runtime.spark.formats.source_columns import BAD, INDEX, PART, START, TIME
+from vsc.runtime.spark.session.local_files import listing_a_source
 from vsc.runtime.spark.session.session import frozen_session
 
 __all__ = ["file_metadata", "file_paths", "file_rows", "files_there", "held_types", "loaded", "parquet_files"]
@@ -132,7 +133,8 @@ def loaded(reader: DataFrameReader | DataStreamReader, options: Options) -> Data
     own = {name: value for name, value in defaults.items() if name.lower() not in given}
     # A file that is gone is seen by `gone_files`: Spark must not leave it out while it reads.
     passed = {name: value for name, value in options.spark.items() if name.lower() != "ignoremissingfiles"}
-    return reader.options(**own, **passed).load(options.text("path"))
+    with listing_a_source(reader._spark):  # Spark looks for folders that are columns
+        return reader.options(**own, **passed).load(options.text("path"))
 
 
 def file_metadata(frame: DataFrame, timed: bool, indexed: bool = False) -> list[Column]:

@@ -14,6 +14,9 @@ error: Hadoop leaves such a file out without a word.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
@@ -21,10 +24,24 @@ from pyspark.sql import SparkSession
 from vsc.runtime.spark.base.java import compiled_java, java_class
 from vsc.runtime.spark.session.local_files_java import CLASS, SOURCE
 
-__all__ = ["use_local_files"]
+__all__ = ["listing_a_source", "use_local_files"]
 
 _SETTING = "fs.file.impl"
 _log = logging.getLogger(__name__)
+
+
+@contextmanager
+def listing_a_source(spark: SparkSession) -> Iterator[None]:
+    """What Spark lists inside of this, it lists as a stream does: once, in order, whatever links lead to it."""
+    files = _local_files(spark)
+    if files.getClass().getName() != CLASS:
+        yield
+        return
+    files.listSource(True)
+    try:
+        yield
+    finally:
+        files.listSource(False)
 
 
 def use_local_files(spark: SparkSession) -> None:
@@ -34,9 +51,9 @@ def use_local_files(spark: SparkSession) -> None:
     """
     if spark._jsc.hadoopConfiguration().get(_SETTING) is not None:
         return
-    files, local = java_class(spark, "org.apache.hadoop.fs.FileSystem"), java_class(spark, "java.net.URI")("file:///")
-    if files.get(local, spark._jsc.hadoopConfiguration()).getClass().getName() == CLASS:
+    if _local_files(spark).getClass().getName() == CLASS:
         return
+    files, local = java_class(spark, "org.apache.hadoop.fs.FileSystem"), java_class(spark, "java.net.URI")("file:///")
     try:
         settings = java_class(spark, "org.apache.hadoop.conf.Configuration")(spark._jsc.hadoopConfiguration())
         settings.setClassLoader(compiled_java(spark, SOURCE))
@@ -46,3 +63,9 @@ def use_local_files(spark: SparkSession) -> None:
     except Py4JError as error:
         why = str(error).splitlines()[0]
         _log.warning("local files are listed as the disk and its links have them, and Hadoop starts processes: %s", why)
+
+
+def _local_files(spark: SparkSession) -> Any:
+    """Hadoop's object for local files."""
+    files, local = java_class(spark, "org.apache.hadoop.fs.FileSystem"), java_class(spark, "java.net.URI")("file:///")
+    return files.get(local, spark._jsc.hadoopConfiguration())

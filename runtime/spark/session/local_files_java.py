@@ -36,6 +36,7 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 
 public class LocalFiles extends LocalFileSystem {
+    private static final InheritableThreadLocal listsSource = new InheritableThreadLocal();
     private static final Pattern WITHOUT_CHECKSUM = Pattern.compile(
         ".*/state/[0-9]+/[0-9]+/(.+/)?[.]?[0-9]+_[^/]+[.](changelog|zip)([.]crc)?([.][^/]+[.]tmp)?"
         + "|.*/_vsc-[^/]+/[0-9]+-[0-9a-f]{32}/.+");
@@ -75,7 +76,11 @@ public class LocalFiles extends LocalFileSystem {
             lists = lists || name.startsWith(lister);
             source = source || name.endsWith(".FileStreamSource") || name.endsWith(".Executor$TaskRunner");
         }
-        return source && lists;
+        return lists && (source || listsSource.get() != null);
+    }
+
+    public void listSource(boolean now) {  // what this thread lists, as a stream does
+        listsSource.set(now ? Boolean.TRUE : null);
     }
 
     public static class Raw extends RawLocalFileSystem {

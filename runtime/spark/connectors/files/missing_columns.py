@@ -37,6 +37,7 @@ from vsc.runtime.spark.base.paths import is_local, local_path
 from vsc.runtime.spark.formats.csv import CsvCells
 from vsc.runtime.spark.formats.csv_dialect import CsvDialect
 from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
+from vsc.runtime.spark.session.local_files import listing_a_source
 
 __all__ = ["LOOKED_FILES", "look_at_columns"]
 
@@ -138,7 +139,8 @@ class _SourceFiles:
     def _listed(self) -> list[str]:
         reader = self._spark.read.format("text").option("recursiveFileLookup", "true").options(**self._passed)
         try:
-            return sorted(reader.load(self._options.text("path")).inputFiles())
+            with listing_a_source(self._spark):
+                return sorted(reader.load(self._options.text("path")).inputFiles())
         except (PySparkException, Py4JJavaError):  # the path does not exist: the query says so
             return []
 
