@@ -191,13 +191,20 @@ class InputClock:
             shown = np.where(moved, np.maximum(shown, moments.levels[1]), shown)
         return shown - node.hold
 
-    def start(self, name: str) -> int:
-        """What it showed when the epoch began."""
-        return self.nodes[name].shown(self._starts)
+    def limit(self, name: str, moments: Moments) -> Int64s:
+        """The clock by which node `name` asks a table at these events.
+
+        What changes in a join of windows has not closed by the clock of its own source: that of another one, which may
+        be ahead, hides none. So it is enough to know what the lowest of them showed when the epoch began.
+        """
+        node = self.nodes[name]
+        if len(node.branches) == 1:
+            return self.at(name, moments)
+        return np.full(len(moments), node.lowest(self._starts), dtype=np.int64)
 
     def horizon(self, name: str) -> int:
         """The lowest clock by which the table of node `name` is still asked, in this batch or later."""
-        return min(map(self.start, (name, *self._stage.askers.get(name, ()))))
+        return min(self.nodes[one].lowest(self._starts) for one in (name, *self._stage.askers.get(name, ())))
 
     def horizon_after(self, name: str) -> int:
         """The lowest clock by which the table is asked after this batch: not for a window that closes earlier."""

@@ -169,7 +169,7 @@ class Site:
     def limit(self, flow: Flow) -> Int64s | None:
         """The clock by which a store is asked for these records: that of the node that asks; None: the store's own."""
         clock = self.batch.clock
-        return None if clock is None else clock.at(self.asker or self.node.name, flow.at)
+        return None if clock is None else clock.limit(self.asker or self.node.name, flow.at)
 
     def horizon(self) -> int | None:
         """The lowest clock by which the node's table is asked after this batch; None: its own stream time decides."""

@@ -84,10 +84,14 @@ class InputOracle:
 
     def shown(self, node: str) -> int:
         """See `InputTime`."""
-        return max(self.asked(node), self._floors.get(node, -1))
+        return max(self._at(node), self._floors.get(node, -1))
 
     def asked(self, node: str) -> int:
         """See `InputTime`."""
+        clock = self._clocks[node]
+        return self._at(node) if len(clock.branches) == 1 else clock.lowest(self._starts)
+
+    def _at(self, node: str) -> int:
         clock = self._clocks[node]
         moment = self._moment if self._by == _ANY or self._by in clock.sources else -1
         return max(moment, *(self._starts[source] for source in clock.sources)) - clock.hold
@@ -96,7 +100,7 @@ class InputOracle:
         """See `InputTime`."""
         clock = self._clocks[node]
         before = max(self._starts[source] for source in clock.sources) - clock.hold
-        return self.asked(node) if self._releasing else before
+        return self._at(node) if self._releasing else before
 
     def kept(self, node: str) -> int:
         """See `InputTime`."""

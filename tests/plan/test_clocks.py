@@ -28,17 +28,22 @@ def _clock(text: str, name: str) -> tuple[frozenset[str], int]:
     return clock.sources, clock.hold
 
 
+def _of(source: str, holds: int = 0) -> NodeClock:
+    sources = frozenset({source})
+    return NodeClock(sources, 0, holds, frozenset({sources}))
+
+
 def test_a_join_with_a_table_goes_by_the_stream_and_holds_nothing_back_from_itself() -> None:
     clocks = node_clocks(_plan("stream j = left join sales with prices grace 6 hours select n; sink j to memory ();"))
-    assert clocks["sales"] == NodeClock(frozenset({"sales"}), 0, 0)
-    assert clocks["prices"] == NodeClock(frozenset({"prices"}), 0, 0)
-    assert clocks["j"] == NodeClock(frozenset({"sales"}), 0, 6 * HOUR)
+    assert clocks["sales"] == _of("sales")
+    assert clocks["prices"] == _of("prices")
+    assert clocks["j"] == _of("sales", 6 * HOUR)
 
 
 def test_a_stage_has_to_know_all_steps_of_a_table_whose_rows_expire_and_nothing_is_held_back() -> None:
     text = "table t = to_table sales materialize unversioned (expire = 1 hour); sink t to memory ();"
     plan = _plan(text)
-    assert node_clocks(plan)["t"] == NodeClock(frozenset({"sales"}), 0, 0)
+    assert node_clocks(plan)["t"] == _of("sales")
     assert stepping(plan) == (frozenset(), frozenset({"sales"}))
     assert (moments_due(plan)["sales"], moments_due(plan)["returns"]) == (None, frozenset())
     assert set(stepping(_plan(text.replace(" (expire = 1 hour)", "")))) == {frozenset()}

@@ -21,12 +21,14 @@ __all__ = ["NodeClock", "WindowEnds", "held_back_by", "moments_due", "node_clock
 class NodeClock:
     """A node's clock is that of `sources`, less `hold` ms; it `holds` records back itself, for so many ms at most.
 
-    Only the nodes of dead letters have no `sources`.
+    Only the nodes of dead letters have no `sources`. A joined table has rows of windows of different sources, each of
+    which closes by the clock of its own: `branches` are these. Of all other nodes they are the sources together.
     """
 
     sources: frozenset[str]
     hold: int
     holds: int
+    branches: frozenset[frozenset[str]]
 
     def of_input(self, starts: Mapping[str, int]) -> int:
         """The input's clock where each source's is the one in `starts`; -1 before the first record."""
@@ -35,6 +37,11 @@ class NodeClock:
     def shown(self, starts: Mapping[str, int]) -> int:
         """The node's clock there."""
         return self.of_input(starts) - self.hold
+
+    def lowest(self, starts: Mapping[str, int]) -> int:
+        """The lowest of the clocks by which the windows close that the node joins."""
+        found = (max((starts.get(source, -1) for source in branch), default=-1) for branch in self.branches)
+        return min(found, default=-1) - self.hold
 
 
 def node_clocks(plan: Plan) -> Mapping[str, NodeClock]:
@@ -45,8 +52,18 @@ def node_clocks(plan: Plan) -> Mapping[str, NodeClock]:
         own = {node.name} if isinstance(node.operation, Source) else ()
         hold = max((clocks[name].hold + clocks[name].holds for name in node.driving), default=0)
         sources = frozenset(own).union(*(clocks[name].sources for name in node.driving))
-        clocks[node.name] = NodeClock(sources, hold, _held_back(node, nodes))
+        branches = frozenset((sources,))
+        if _joins_windows(node, nodes):
+            branches = frozenset().union(*(clocks[name].branches for name in node.driving))
+        clocks[node.name] = NodeClock(sources, hold, _held_back(node, nodes), branches)
     return clocks
+
+
+def _joins_windows(node: Node, nodes: Mapping[str, Node]) -> bool:
+    """Whether its rows are of windows that other nodes have begun."""
+    if node.kind != "table" or not node.driving or node.operation.begins_windows:
+        return False
+    return all(_window(nodes[name], nodes) is not None for name in node.driving)
 
 
 def held_back_by(plan: Plan, name: str, clocks: Mapping[str, NodeClock]) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def _opened(plan: Plan, store: StoreInfo, kv: OrderedKV, clock: int | None) -> S
 def _clocks(plan: Plan, store: StoreInfo, starts: Mapping[str, int]) -> tuple[int, list[int]]:
     """What the clock of a store's node shows, and those of the nodes that look into it."""
     clocks, asking = node_clocks(plan), askers(plan, plan.stages[store.stage]).get(store.node, ())
-    return clocks[store.node].shown(starts), [clocks[name].shown(starts) for name in asking]
+    return clocks[store.node].shown(starts), [clocks[name].lowest(starts) for name in asking]
 
 
 def left_behind(plan: Plan, stage: Stage, node: Node) -> StoreInfo:
