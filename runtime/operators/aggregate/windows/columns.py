@@ -37,12 +37,14 @@ __all__ = ["WindowColumns"]
 class _Windows:
     """The windows that the records of a batch change, numbered first, and the windows that it closes.
 
-    By window: `kb` the encoded key of the group, `start`, `first` the first record that changes it (-1: none),
-    `fresh` whether it is not in the store. `index` are the row keys of the stored ones among those up to the clock.
+    By window: `kb` the encoded key of the group, `start`, `name` both (`window_key`), `first` the first record that
+    changes it (-1: none), `fresh` whether it is not in the store. `index` are the row keys of the stored ones among
+    those up to the clock.
     """
 
     kb: list[bytes]
     start: Int64s
+    name: list[bytes]
     first: Int64s
     fresh: Mask
     rows: list[bytes | None]
@@ -167,7 +169,7 @@ class WindowColumns:
         rows = state.get_many(names)
         fresh = np.array([row is None for row in rows], dtype=np.bool_)
         firsts = np.concatenate([reached.record[first], np.full(len(names) - changed, -1, dtype=np.int64)])
-        return _Windows(kbs, np.array(starts, dtype=np.int64), firsts, fresh, rows, index), group
+        return _Windows(kbs, np.array(starts, dtype=np.int64), names, firsts, fresh, rows, index), group
 
     # ---------------------------------------------------------------------------------------- what becomes of windows
 
@@ -203,10 +205,11 @@ class WindowColumns:
         for row_key in windows.index:
             place, start, kb = state.indexed(row_key)
             if place <= forgotten:
-                self._deletes += [row_key, state.groups + window_key(kb, start)]
+                name = window_key(kb, start)
+                self._deletes += [row_key, state.groups + name]
                 self._gone.append((kb, start))
                 if self._folding.keeps:
-                    prefix = self._entries(kb, start)
+                    prefix = state.entries + name
                     self._ranges.append((prefix, prefix_end(prefix) or b""))
         chosen = (windows.first >= 0) & (windows.start > forgotten)
         puts, deletes = self._folding.writes(chosen)
@@ -215,18 +218,15 @@ class WindowColumns:
         kept = np.flatnonzero(chosen)
         starts, fresh = windows.start.tolist(), windows.fresh.tolist()
         for number, row in zip(kept.tolist(), self._folding.store(ended.take(kept)), strict=True):
-            kb, start = windows.kb[number], starts[number]
-            self._puts.append((state.groups + window_key(kb, start), row))
+            self._puts.append((state.groups + windows.name[number], row))
             if fresh[number]:
-                self._puts.append((state.index(start, start, kb), b""))
+                start = starts[number]
+                self._puts.append((state.index(start, start, windows.kb[number]), b""))
 
     def _entry_ranges(self, windows: _Windows) -> EntryRanges:
-        starts = windows.start.tolist()
-        prefixes = [self._entries(kb, start) for kb, start in zip(windows.kb, starts, strict=True)]
+        entries = self._state.entries
+        prefixes = [entries + name for name in windows.name] if self._folding.keeps else []
         return EntryRanges(self._state.below, prefixes, ~windows.fresh & ((windows.first >= 0) | self._final))
-
-    def _entries(self, kb: bytes, start: int) -> bytes:
-        return self._state.entries + window_key(kb, start)
 
     # --------------------------------------------------------------------------------------------------- what is sent
 
