@@ -1,7 +1,8 @@
-"""Streams that are held back by the clocks of different sources, and meet where it matters how late they are (VSC410).
+"""What is held back by the clocks of different sources, and meets where it matters how late it is (VSC410).
 
 What is held back by the clock of one source goes on with the records of that source, however far another one has gone
-on by then. Where the two meet, time is that of both: the records that waited are late, although they came in time.
+on by then. Where the two meet, time is that of both: the records that waited are late, although they came in time. So
+are final windows that are joined, for a `suppress` that closes the windows of their join.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["check_meeting"]
 
 
 def check_meeting(survey: Survey) -> Iterator[Finding]:
-    """The merges and joins of streams of which one is held back by the clock of some of their sources only."""
+    """The merges and joins of which one input is held back by the clock of some of their sources only."""
     if survey.settled_clock != "input":
         return
     topology, kinds = survey.topology, survey.kinds
@@ -34,7 +35,7 @@ def check_meeting(survey: Survey) -> Iterator[Finding]:
         own = frozenset((name,)) if isinstance(declaration, syntax.SourceDecl) else frozenset[str]()
         sources[name] = own.union(*(sources[read] for read in above))
         meets = [read for read in above if read in held and sources[read] != sources[name]]
-        if meets and name in late and kinds.get(name) == "stream":
+        if meets and name in late and (kinds.get(name) == "stream" or _is_suppress(topology.nodes[late[name]])):
             yield _finding(survey, name, meets[0], sources, held[meets[0]], late[name])
         here = next((span for span, ms in _held_by(survey, name, declaration) if ms), None)
         waits = [held[read] for read in above if read in held]
@@ -65,7 +66,18 @@ def _tells_time(survey: Survey, name: str, declaration: Declaration) -> bool:
     if isinstance(operation, syntax.Join):
         return operation.correct is not None or join_form(survey.kinds, operation) == "stream-stream"
     windowed = isinstance(operation, syntax.Aggregate) and operation.window is not None
-    return windowed or isinstance(operation, syntax.Distinct | syntax.Reorder) or bool(clause and clause.versioned)
+    return (
+        windowed
+        or _is_suppress(declaration)
+        or isinstance(operation, syntax.Distinct | syntax.Reorder)
+        or bool(clause and clause.versioned)
+    )
+
+
+def _is_suppress(declaration: Declaration) -> bool:
+    """Whether it waits until windows close."""
+    operation = declaration.operation if isinstance(declaration, syntax.DerivedDecl) else None
+    return isinstance(operation, syntax.Suppress) and operation.limit is None
 
 
 def _finding(
@@ -77,7 +89,9 @@ def _finding(
     place = next(one for one in declaration.operation.inputs if one.name.text == read)
     others = " and ".join(code(named(one)) for one in sorted(sources[name] - sources[read]))
     own = " and ".join(code(named(one)) for one in sorted(sources[read]))
-    if isinstance(declaration.operation, syntax.Join):
+    if survey.kinds.get(name) == "table":
+        help = f"join windows with `emit changes`: {code(named(late))} alone waits until they close"
+    elif isinstance(declaration.operation, syntax.Join):
         help = f"let the join wait, by its {code('grace')}, and nothing in front of it"
     else:
         help = f"merge first, and hold back what {code(named(name))} gives: it goes by the clock of both"
