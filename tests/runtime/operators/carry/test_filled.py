@@ -136,8 +136,8 @@ def test_a_complete_history_goes_on_with_another_retention(was: str, now: str) -
     text = TABLE + STATES.replace("count(*) as n", "count(*) as n, last(k) as k")
     first = [("t", "a", 1, 1), ("t", "a", 2, 40), ("t", "b", 1, 20), ("t", "c", 1, 33), ("t", "b", 2, 60)]
     second = [("t", "d", 1, 30), ("t", "a", 1, 70), ("t", "c", 2, 25), ("t", "e", 2, 10), ("t", "b", 1, 50)]
-    texts = (text.replace("retention = 1 hour, history", f"retention = {length}, history") for length in (was, now))
-    found = changed(*texts, first, second, 1, 2, later_stage=Waits)
+    before, after = (text.replace("retention = 1 hour, history", f"retention = {span}, history") for span in (was, now))
+    found = changed(before, after, first, second, 1, 2, later_stage=Waits)
     assert found.sent["g"] == found.whole["g"]
     for name in (name for name in found.kept if name.startswith("g in ")):
         assert found.kept[name] == found.whole_kept[name]
