@@ -11,7 +11,7 @@ from tests.conformance.recordings import load, play
 FOLDER = Path(__file__).parent / "recorded"
 LOOK_UPS = {  # they go by the clock of the record that looks up, not by that of the table
     "agg_stream_versioned_store": (0, 1), "chain_enrich": (1,), "chain_table_of_join": (0, 1),
-    "global_then_table": (0, 1), "pk_inner_versioned_store": (1,), "pk_stream_reads_unmaterialized": (0,),
+    "global_then_table": (0, 1), "pk_inner_versioned_store": (1,),
     "random_079": (0, 1), "random_140": (0,), "st_filtered_mapped_grace_inner": (0, 1),
     "st_filtered_mapped_grace_left": (0, 1), "st_grace_is_retention_inner": (0, 1),
     "st_grace_is_retention_left": (0, 1), "st_grace_zero_inner": (0,), "st_grace_zero_left": (1,),
