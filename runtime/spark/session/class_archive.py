@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -37,6 +38,7 @@ _DECIDED = re.compile(r"-Xshare|SharedArchiveFile|ArchiveClassesAtExit|AutoCreat
 _MADE_HERE = re.compile(r"(?P<name>java-[\d.]+-spark-.+-[0-9a-f]{12})(-\d+)?(\.jsa|\.(?P<process>\d{1,9}))")
 _VARIABLES = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
 _OPTIONS, _CLASS_PATH = "spark.driver.extraJavaOptions", "spark.driver.extraClassPath"
+_UNREAD_S = 30 * 24 * 3600
 _BY_ITSELF = 19
 """The first Java that makes an archive where none fits."""
 
@@ -86,13 +88,15 @@ class Archive:
         made.replace(self._itself() if self.makes_itself else self._sized(made.stat().st_size))
 
     def clear(self) -> None:
-        """Removes the archives of other Javas, Sparks and jars, and what processes that are gone left unfinished."""
+        """Removes the archives of other Javas, Sparks and jars that nobody has read for a month, and what processes
+        that are gone left unfinished."""
         for path in list(self.folder.iterdir()):
             if (found := _MADE_HERE.fullmatch(path.name)) is None:
                 continue
-            unfinished = found["process"] is not None
-            if _is_gone(int(found["process"])) if unfinished else found["name"] != self.name:
-                with contextlib.suppress(OSError):  # it is in nobody's way
+            with contextlib.suppress(OSError):  # it is in nobody's way
+                unfinished = found["process"] is not None
+                unread = found["name"] != self.name and time.time() - path.stat().st_atime > _UNREAD_S
+                if _is_gone(int(found["process"])) if unfinished else unread:
                     path.unlink()
 
     def options(self) -> list[str]:

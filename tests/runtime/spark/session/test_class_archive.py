@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -134,12 +135,14 @@ def test_a_path_with_a_blank_is_one_option(tmp_path: Path, monkeypatch: pytest.M
 
 def test_what_is_of_no_use_any_more_is_cleared(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = archive_here()
-    _put(before)
+    month = 31 * 24 * 3600
+    os.utime(_put(before), (time.time() - month, time.time()))
     _java(tmp_path, monkeypatch, "21.0.8")
-    _put(archive_here())
+    other = _put(archive_here())
     (tmp_path / "spark/jars/other.jar").touch()
     now = archive_here()
     path = _put(now)
+    os.utime(path, (time.time() - month, time.time()))
     gone = subprocess.Popen(["true"])
     gone.wait()
     (cache / f"{before.name}.{gone.pid}").touch()
@@ -150,6 +153,7 @@ def test_what_is_of_no_use_any_more_is_cleared(tmp_path: Path, cache: Path, monk
     now.clear()
     assert {one.name for one in cache.iterdir()} == {
         path.name,
+        other.name,
         now.to_be_made().name,
         "of-another-kind.jsa",
         "folder.1",
