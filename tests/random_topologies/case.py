@@ -24,7 +24,9 @@ __all__ = ["Case"]
 LARGE = RecordSizes(epochs=(1, 2), parts=(1, 2), rows=(200, 500), keys=6, bad=1, hot=0.3)
 """More records than any fixed cost of columns is worth, of many keys, one of which has a third of them.
 
-Joins of two streams make the square of that, one behind another more than any test can wait for: there is one."""
+Joins of two streams make the square of that, one behind another more than any test can wait for: there is one, of
+`PAIRED` rows."""
+PAIRED = (60, 150)
 STEPS = ((0, 0, 1, 1, 2, 5), (0, 0, 0, 0, 0, 0, 0, 1), (1,), (0,) * 60 + (90,))
 """How event time goes on: as in small histories, with many equal times, evenly, and in bursts."""
 
@@ -49,7 +51,8 @@ class Case:
         sizes = Sizes(keys=ALL_KEYS, failing=0.2, paired=paired, pairs=1) if large else Sizes(paired=paired)
         topology = generate(rng, sizes)
         plan = compile_topology(topology.text(), path=f"{seed}.vdsl")
-        records = replace(LARGE, steps=rng.choice(STEPS)) if large else None
+        rows = PAIRED if paired else LARGE.rows
+        records = replace(LARGE, steps=rng.choice(STEPS), rows=rows) if large else None
         epochs = history(rng, topology, records)
         partitions, restarts = rng.choice((1, 1, 2, 3)), [rng.random() < 0.5 for _ in epochs]
         return cls(topology, plan, epochs, partitions, restarts, "fail" if large and seed % 4 == 3 else "drop", large)
