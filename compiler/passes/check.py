@@ -86,10 +86,11 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
     found = Survey(
         source, topology, clock, quiet, order, kinds, shapes, stores, statuses, connectors, windows, suppressed
     )
+    of_retention = check_retention(found)
     findings = (
         *check_functions(topology), *check_constants(topology), *of_clock, *of_quiet, *cyclic, *of_kinds, *of_stores,
         *of_versioning, *of_windows, *of_suppress, *of_schemas, *of_connectors,
-        *check_retention(found),
+        *of_retention,
         *check_correct(found),
         *check_expiry(topology, order, kinds, stores, windows),
         *check_complete(found),
@@ -104,7 +105,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_removals(found),
         *check_reserved(topology),
         *check_zones(topology, shapes, connectors.sources),
-        *check_usage(topology, order),
+        *check_usage(topology, order, of_retention),
         *check_dead_letters(topology, kinds, stores),
         *check_reorder(found),
         *check_waiting(found),

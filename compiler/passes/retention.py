@@ -185,8 +185,9 @@ def _unread(
         clause, status = stores.clauses.get(name), statuses.get(name)
         if clause is None or clause.store is None or status is None or not status.versioned or name in read:
             continue
+        lost = "" if name in topology.written else ", and it reaches no sink"
         yield Finding(
-            "VSC313", clause.span, f"nothing reads `{name}` as of a time: its history is not used",
+            "VSC313", clause.span, f"nothing reads `{name}` as of a time{lost}: its history is not used",
             (Label(topology.nodes[name].name.span,
                    "no stream join, complete history or sink with `history` reads it, or what is derived from it"),),
             "materialize it unversioned, or join a stream with it",

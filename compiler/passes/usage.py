@@ -10,14 +10,20 @@ from vsc.compiler.topology import Topology
 __all__ = ["check_usage"]
 
 
-def check_usage(topology: Topology, order: tuple[str, ...]) -> tuple[Finding, ...]:
+def check_usage(topology: Topology, order: tuple[str, ...], of_retention: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """A warning for every node of `order` that reaches no sink, in the order of the file.
 
-    Labels name the node's readers, which reach none either. If a name or a statement is missing, nothing is reported.
+    Labels name the node's readers, which reach none either. If a name or a statement is missing, nothing is reported,
+    nor is it of a table whose history nothing reads (VSC313 in `of_retention`): that says it, too.
     """
     if not topology.complete:
         return ()
-    lost = set(order) - topology.written
+    histories = {finding.span.start for finding in of_retention if finding.code == "VSC313"}
+    lost = {
+        name
+        for name in set(order) - topology.written
+        if not any(topology.nodes[name].span.start <= start < topology.nodes[name].span.end for start in histories)
+    }
     end = max((node.span.end for node in (*topology.nodes.values(), *topology.sinks)), default=0)
     return tuple(_lost(topology, name, end) for name in topology.nodes if name in lost)
 
