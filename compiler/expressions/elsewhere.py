@@ -12,7 +12,7 @@ from vsc.compiler.diagnostics.durations import iso_duration
 from vsc.compiler.diagnostics.suggest import distance, misspelt, nearest
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
 
-__all__ = ["instead_of", "instead_of_column"]
+__all__ = ["instead_of", "instead_of_column", "over_a_window"]
 
 _TYPES = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date",
           "timestamp")  # fmt: skip
@@ -49,16 +49,17 @@ _OWN = (
     "write a function of your own, in Python: `function NAME (x double) returns double from 'module:name';` "
     "(docs/own-functions.md); `vsc explain VSC112` lists the functions that there are"
 )
+_UNKNOWN = "`vsc explain VSC112` lists the functions; write others in Python (docs/own-functions.md)"
 _FORMAT = "write `date_format(x, 'yyyy-MM-dd HH:mm')`"
 _KAFKA = "declare a column for it: the options of `kafka` say what it reads"
 _NO_CHANCE = "nothing replaces it: a result depends on the records alone, never on chance"
 _PERCENTILE = "`approx_percentile(x, 0.5)` is near it: a value that there is, never one between two"
 _RANKED = (
-    "there are no window functions: an aggregate's `collect_top(x, 10 by y desc)` has the first of a group in order, "
+    "an aggregate's `collect_top(x, 10 by y desc)` has the first of a group in order, "
     "and `explode TABLE by ... as (position, x)` makes a row of each, with its place"
 )
 _BEFORE = (
-    "there are no window functions: make a versioned table of the stream (`to_table ... materialize versioned`), and "
+    "make a versioned table of the stream (`to_table ... materialize versioned`), and "
     "join the stream with it `strictly before`, which finds the row before"
 )
 _LATER = "a record does not see later ones: join the stream with itself, `within (before = 0 ms, after = 1 hour)`"
@@ -221,7 +222,8 @@ _HELPS = (
     ("sum_if sumif", "write `sum(case when condition then x end)`"),
     ("try_sum", "write `try_cast(sum(cast(x as decimal(28, 0))) as bigint)`, of the type of a sum"),
     ("try_avg", "write `avg(x)`"),
-    ("sum_distinct", "write `reduce(collect_set(x), cast(null as bigint), (sum, e) -> coalesce(sum, 0) + e)`"),
+    ("sum_distinct", "write `reduce(collect_set(x), cast(null as bigint), (sum, e) -> coalesce(sum, 0) + e)`, "
+     "with `double`, or a `decimal` of 38 digits, where x is one"),
     ("avg_distinct", "write `reduce(collect_set(x), cast(null as double), (sum, e) -> coalesce(sum, 0) + e) / "
      "nullif(count(distinct x), 0)`"),
     ("var_pop", "write `if(count(x) = 1, cast(0 as double), variance(x) * (count(x) - 1) / count(x))`"),
@@ -245,7 +247,7 @@ _HELPS = (
     ("as_value", "give the column a second name: `k as name`"),
     ("lit col column", "write the value or the column itself"),
     ("typeof pg_typeof", "`vsc compile FILE --emit topology` shows every type"),
-    ("days hours try_make_timestamp time_trunc try_to_time sum0", "`vsc explain VSC112` lists the functions"),
+    ("days hours try_make_timestamp time_trunc try_to_time sum0", _UNKNOWN),
     ("headers rowkey rowpartition rowoffset", _KAFKA),
     ("current_user session_user user database current_database version", "give a variable, `${name}`"),
 )  # fmt: skip
@@ -271,8 +273,14 @@ def instead_of(name: str) -> tuple[str, str | None]:
         return f"write `cast(x as {lower})`", None
     similar = nearest(name, known)
     if similar is None or distance(lower, similar) * _LETTERS > max(len(name), len(similar), _LETTERS):
-        return "`vsc explain VSC112` lists the functions", None
+        return _UNKNOWN, None
     return f"did you mean `{similar}`?", misspelt(name, known)
+
+
+def over_a_window(name: str) -> str | None:
+    """The help for a function that other systems have with ``over (...)`` alone; None for another one."""
+    help = _helps().get(name.lower())
+    return help if help in (_RANKED, _BEFORE, _LATER) else None
 
 
 def instead_of_column(name: str, near: str | None) -> str | None:

@@ -22,8 +22,10 @@ def as_operations(place: WrongPlace, index: int) -> str:
     """What to write in place of the query whose ``select`` is at `index`: a `filter` ahead for ``where``, an
     `aggregate` for ``group by`` or a call that needs one, else a `map`; a `filter` behind for ``having``."""
     clauses = _clauses(place, index)
-    name, kind = declared(place), place.word_at(place.first).lower()
     source, names = _source(place, clauses)
+    name, kind = declared(place), place.word_at(place.first).lower()
+    if index == place.first:  # a query that declares nothing
+        name, kind = "NAME", _kind(place, source) or "stream"
     items = _items(place, *clauses.get("select", (index, index)))
     shown = ", ".join(_item(place, *item) for item in items) or "..."
     grouped = "group" in clauses or any(_aggregates(place, *item) for item in items)

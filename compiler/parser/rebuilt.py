@@ -6,7 +6,7 @@ Rows of mistakes have them as holes. Parts that cannot be derived are ``...``.
 from __future__ import annotations
 
 from vsc.compiler.diagnostics.wording import code, named
-from vsc.compiler.expressions.elsewhere import instead_of
+from vsc.compiler.expressions.elsewhere import instead_of, over_a_window
 from vsc.compiler.parser.place import WrongPlace
 from vsc.compiler.parser.surroundings import body, closing, input_of, open_bracket, opening, text
 from vsc.grammar.forms import operations
@@ -55,18 +55,26 @@ def _column_of(place: WrongPlace, call: str) -> str:
 
 
 def over(place: WrongPlace) -> str:
-    """The aggregate, joined back to its input; for functions that number rows, aggregates that keep one row per key.
+    """The aggregate, joined back to its input; with an order, what came before each record. Functions that only make
+    sense over a window have words of their own.
 
     The place is the bracket behind `over`.
     """
     start = opening(place, place.index - 2) - 1
-    call, end = text(place, start, place.index - 2), closing(place, place.index)
+    name, call, end = place.word_at(start).lower(), text(place, start, place.index - 2), closing(place, place.index)
     inside = [place.word_at(index).lower() for index in range(place.index + 1, end)]
-    if place.word_at(start).lower() not in AGGREGATES or inside[:2] != ["partition", "by"] or "order" in inside:
-        return f"{_ONE_OF_EACH}; add `window ...`"
-    keys = text(place, place.index + 3, end - 1)
+    if name not in AGGREGATES:
+        return over_a_window(name) or f"{_ONE_OF_EACH}; add `window ...`"
     alias = place.word_at(end + 2) if place.word_at(end + 1) == "as" else "value"
     source = input_of(place)
+    if "order" in inside:
+        argument = text(place, start + 2, place.index - 3)
+        what = f"r.{argument}" if argument.isidentifier() else argument if argument == "*" else "..."
+        join = f"join {source} as l with {source} as r within (before = 7 days) select {name}({what}) as {alias}"
+        return f"join the stream with itself, to aggregate what came before each record of its key: {code(join)}"
+    if inside[:2] != ["partition", "by"]:
+        return f"{_ONE_OF_EACH}; add `window ...`"
+    keys = text(place, place.index + 3, end - 1)
     table = _called(alias, "_table")
     aggregate = f"table {table} = aggregate {source} group by {keys} select {call} as {alias};"
     return f"aggregate and join: {code(aggregate)}, then {code(f'join {source} with {table} on {keys} select ...')}"

@@ -141,6 +141,7 @@ TESTS: dict[str, Callable[[WrongPlace], bool]] = {
     "in_bare": _bare,
     "in_map": _in_map,
     "operand": lambda place: place.is_word() or place.name in ("STRING", "INTEGER", "DECIMAL", "STAR"),
+    "from_later": lambda place: _later(place, "from"),
     "joins_later": lambda place: _later(place, "join"),
     "reads_as": lambda place: place.machine.reads([place.tables.number["AS"]], place.index, 2),
 }

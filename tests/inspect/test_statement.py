@@ -154,6 +154,9 @@ def test_what_a_user_is_told_beside_the_statement(capsys: pytest.CaptureFixture[
         "warning: 1 row without at: a run drops rows without an event time.\n"
     )
     assert "-- 1 row without at: a run drops rows without an event time.\n" in out
+    lines("y.json", {"id": 1})
+    assert main(["inspect", "y.json"]) == 0
+    assert capsys.readouterr().err == "y.json: stream y, 1 column, 1 row read\n"
 
 
 def test_names_that_a_topology_has_to_quote_or_cannot_have(capsys: pytest.CaptureFixture[str]) -> None:

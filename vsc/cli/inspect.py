@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from vsc.cli.common import print_payload
 from vsc.cli.errors import UsageError
 from vsc.plan.connectors import FACTS
+from vsc.plan.words import counted
 
 if TYPE_CHECKING:
     from vsc.inspect import Statement, Survey
@@ -112,7 +113,7 @@ def _rows(text: str) -> int | None:
 
 
 def _tell(seen: Survey, made: Statement) -> None:
-    columns = f"{len(seen.columns)} columns" if len(seen.columns) != 1 else "1 column"
-    print(f"{seen.found.path}: {made.kind} {made.name}, {columns}, {seen.profile.rows:,} rows read", file=sys.stderr)
+    columns, rows = counted(len(seen.columns), "column"), counted(seen.profile.rows, "row")
+    print(f"{seen.found.path}: {made.kind} {made.name}, {columns}, {rows} read", file=sys.stderr)
     for warning in made.warnings:
         print(f"warning: {warning}", file=sys.stderr)

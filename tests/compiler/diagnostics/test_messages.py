@@ -247,7 +247,7 @@ def test_create_is_left_out_and_what_it_would_make_is_not_missed() -> None:
         ("window(k, '1 hour')", "write `aggregate ... group by ... window tumbling (size = 1 hour)`"),
         ("now()", "use `event_time()`: a result does not depend on when it is computed"),
         ("uper(k)", "did you mean `upper`?"),
-        ("frobnicate(k)", "`vsc explain VSC112` lists the functions"),
+        ("frobnicate(k)", "`vsc explain VSC112` lists the functions; write others in Python (docs/own-functions.md)"),
     ],
 )
 def test_a_function_of_spark_is_shown_what_means_the_same(call: str, help: str) -> None:

@@ -69,7 +69,10 @@ def test_a_function_of_another_system_is_not_a_misspelt_one() -> None:
     for name in ("acosh", "expr", "wavg", "to_base", "to_days", "sentences", "array_positions", "bitstring", "mad"):
         assert "did you mean" not in instead_of(name)[0] and instead_of(name)[1] is None
     assert instead_of("lenght") == ("did you mean `length`?", "length")
-    assert instead_of("frobnicate") == ("`vsc explain VSC112` lists the functions", None)
+    assert instead_of("frobnicate") == (
+        "`vsc explain VSC112` lists the functions; write others in Python (docs/own-functions.md)",
+        None,
+    )
     assert instead_of_column("current_timestamp", "a column") == instead_of("now")[0]
     assert instead_of_column("lpad", None) is None
     assert instead_of_column("headers", None) == instead_of("headers")[0]

@@ -181,6 +181,8 @@ QUERIES = (
     "stream x = select o.k, upper(o.k), 'o.k' as t from s o where o.n > 1 limit 10;",
     "table x = select o.k, count(*), max(o.n) from s as o group by o.k having max(o.n) > 3 order by o.k limit 3;",
     "table x as select v, count(*) from t group by v;",
+    "select k, count(*) from s where n > 1 group by k;",
+    "select v from t where v > 'a';",
 )
 
 
@@ -191,7 +193,18 @@ def test_what_a_query_becomes_compiles(query: str) -> None:
         "table t (k string, v string) from memory () key k;\n"
     )
     (found,) = (one for one in check_topology(sources + query, "case.vdsl") if one.code in ("VSC005", "VSC010"))
-    statements = re.findall(r"`([^`]*;)`", found.help or "")
+    statements = re.findall(
+        r"`([^`]*;)`", (found.help or "").replace("NAME to CONNECTOR (...);", "").replace("NAME", "x")
+    )
     assert statements
     left = check_topology(sources + "\n".join(statements) + "\nsink x to noop ();", "case.vdsl")
     assert [one for one in left if one.code not in _UNUSED] == []
+
+
+def test_an_aggregate_over_what_came_before_compiles() -> None:
+    source = "stream s (id string, n bigint, at timestamp) from memory () key id timestamp at;\n"
+    for call in ("sum(n)", "count(*)"):
+        query = f"stream x = map s select {call} over (partition by id order by at) as c;"
+        (found,) = (one for one in check_topology(source + query) if one.code == "VSC010")
+        (join,) = re.findall(r"`(join [^`]*)`", found.help or "")
+        assert [one.code for one in check_topology(f"{source}stream x = {join};\nsink x to noop ();")] == []
