@@ -47,5 +47,5 @@ class Forgetting(Expiring):
         gone = np.concatenate([numbers[last[numbers] < 0], key[there & passed]])
         if table := self._site.table:
             at = Moments((np.full(len(gone), _AFTER, dtype=np.int64),))
-            table.forget([self._space.keys[number] for number in gone.tolist()], at, np.isin(gone, numbers))
+            table.forget(gone, at, np.isin(gone, numbers))
         self._keep(key[stays], changes.time[row[stays]], stored, now)

@@ -90,8 +90,8 @@ class TableColumns:
         when it came; `NEVER` without one. Of a versioned table."""
         raise ValueError("an unversioned table has no versions")
 
-    def forget(self, keys: Sequence[bytes], at: Moments, stored: Mask) -> None:
-        """Removes the rows of encoded keys, each at its moment, after all puts. Called at most once.
+    def forget(self, keys: Int64s, at: Moments, stored: Mask) -> None:
+        """Removes the rows of keys by number, each at its moment, after all puts. Called at most once.
 
         Those that are not `stored` have no row from before the batch.
         """
@@ -413,8 +413,8 @@ class UnversionedColumns(TableColumns):
         self._rows: pa.BinaryArray = pa.array([], pa.binary())
         self._gone: tuple[Int64s, Moments, Mask] | None = None
 
-    def forget(self, keys: Sequence[bytes], at: Moments, stored: Mask) -> None:
-        self._gone = self._space.encoded(keys), at, stored
+    def forget(self, keys: Int64s, at: Moments, stored: Mask) -> None:
+        self._gone = keys, at, stored
 
     def needed(self, flow: Flow, moving: Int64s) -> Mask:
         """A tombstone of a missing key changes nothing, so `before` decides."""

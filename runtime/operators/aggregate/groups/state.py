@@ -34,7 +34,7 @@ from vsc.runtime.state.kv_overlay import OverlayKV
 from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, behind
 
-__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "WindowKey", "migrate", "moving", "window_key"]
+__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "WindowKey", "migrate", "moving", "window_key", "window_keys"]
 
 FORMAT_VERSION: Final = 2
 SUFFIX: Final = b"a"
@@ -53,6 +53,12 @@ WindowKey = tuple[int, int, bytes]
 def window_key(key: bytes, start: int) -> bytes:
     """The window of the group `key` that begins at `start`, as a group."""
     return key + _NUMBER.pack(start)
+
+
+def window_keys(keys: Sequence[bytes], starts: Int64s) -> list[bytes]:
+    """The windows of these groups that begin then, as groups."""
+    packed, size = starts.astype(">u8").tobytes(), _NUMBER.size
+    return [key + packed[at : at + size] for key, at in zip(keys, range(0, len(packed), size), strict=True)]
 
 
 class AggregateState:

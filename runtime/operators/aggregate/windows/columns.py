@@ -18,7 +18,7 @@ from vsc.plan.nodes import Aggregate
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
 from vsc.runtime.operators.aggregate.functions.states import EntryRanges, Rows
 from vsc.runtime.operators.aggregate.groups.folding import Folding, Groups, arguments_of
-from vsc.runtime.operators.aggregate.groups.state import AggregateState, WindowKey, window_key
+from vsc.runtime.operators.aggregate.groups.state import AggregateState, WindowKey, window_key, window_keys
 from vsc.runtime.operators.aggregate.windows.clock import Reached, WindowClock
 from vsc.runtime.operators.aggregate.windows.grid import grid_of
 from vsc.runtime.operators.aggregate.windows.results import WindowResults, names_of
@@ -37,14 +37,15 @@ __all__ = ["WindowColumns"]
 class _Windows:
     """The windows that the records of a batch change, numbered first, and the windows that it closes.
 
-    By window: `kb` the encoded key of the group, `start`, `name` both (`window_key`), `first` the first record that
-    changes it (-1: none), `fresh` whether it is not in the store. `index` are the row keys of the stored ones among
-    those up to the clock.
+    By window: `kb` the encoded key of the group, `start`, `name` both (`window_key`), `number` that of its key, `first`
+    the first record that changes it (-1: none), `fresh` whether it is not in the store. `index` are the row keys of the
+    stored ones among those up to the clock.
     """
 
     kb: list[bytes]
     start: Int64s
     name: list[bytes]
+    number: Int64s
     first: Int64s
     fresh: Mask
     rows: list[bytes | None]
@@ -96,7 +97,7 @@ class WindowColumns:
         if sent is None:
             sent = self._finals(flow, windows, ended, clock, closing)
         self._forget(flow, windows, limits, forgotten)
-        return self._stored(sent, windows.kb, windows.start)
+        return self._site.stored(replace(sent, key=windows.number[sent.key]))
 
     def waiting(self) -> list[tuple[int, WindowKey]]:
         """Takes out the windows that wait for their final result: see `AggregateState.close_all`."""
@@ -120,7 +121,8 @@ class WindowColumns:
         if self._folding.keeps:
             prefixes = [state.entries + name for name in names]
             self._ranges += [(prefix, prefix_end(prefix) or b"") for prefix in prefixes]
-        return self._named(self._final_ones(at, order, bounds, ended.take(order)), kbs, start)
+        sent = self._final_ones(at, order, bounds, ended.take(order))
+        return replace(sent, key=self._numbers(kbs, start)[sent.key])
 
     def release(self, waiting: list[tuple[int, WindowKey]], at: Moments) -> Flow:
         """The final results of windows that waited, one for each moment."""
@@ -129,7 +131,8 @@ class WindowColumns:
         names = [window_key(kb, begin) for _, (_, begin, kb) in waiting]
         ended, groups = self._ended(names), self._results.group_keys(site.nothing(), kbs)
         keys = self._results.bounded(groups, start, self._ends(start))
-        return self._stored(self._final_ones(site.give(at, turns(rows)), rows, keys, ended), kbs, start)
+        sent = self._final_ones(site.give(at, turns(rows)), rows, keys, ended)
+        return site.stored(replace(sent, key=self._numbers(kbs, start)[sent.key]))
 
     def _ended(self, names: Sequence[bytes]) -> Groups:
         """Windows that no record changes any more."""
@@ -149,27 +152,29 @@ class WindowColumns:
     def _windows(self, flow: Flow, clock: WindowClock, reached: Reached) -> tuple[_Windows, Int64s]:
         """The windows, and for each pair of record and window the window's number."""
         group, first = reached.distinct(flow.key)
-        numbers, starts = flow.key[reached.record[first]], reached.start[first].tolist()
+        state, numbers, start = self._state, flow.key[reached.record[first]], reached.start[first]
         kbs = [self._keys[number] for number in numbers.tolist()]
-        names = [window_key(kb, start) for kb, start in zip(kbs, starts, strict=True)]
-        changed = len(names)
-        state = self._state
+        names = window_keys(kbs, start)
         # Windows that are closed but not yet forgotten come here again: less than one advance of them.
         passed = (state.forgotten + 1, clock.end + 1 if clock.end > clock.before else 0)
-        index = list(state.places(*passed))
-        known = set(names)
+        index, closing = list(state.places(*passed)), []
+        known = set(names) if index else set()
         for row_key in index:
-            place, start, kb = state.indexed(row_key)
-            if place > clock.before and (name := window_key(kb, start)) not in known:
+            place, begin, kb = state.indexed(row_key)
+            if place > clock.before and (name := window_key(kb, begin)) not in known:
                 names.append(name)
                 kbs.append(kb)
-                starts.append(start)
+                closing.append(begin)
         if self._final:
             index += state.given_places(*passed)
-        rows = state.get_many(names)
+        start = np.concatenate([start, np.array(closing, dtype=np.int64)])
+        rows: list[bytes | None] = [None] * len(names)
+        there = np.flatnonzero(start <= state.highest).tolist()
+        for at, row in zip(there, state.get_many([names[at] for at in there]), strict=True):
+            rows[at] = row
         fresh = np.array([row is None for row in rows], dtype=np.bool_)
-        firsts = np.concatenate([reached.record[first], np.full(len(names) - changed, -1, dtype=np.int64)])
-        return _Windows(kbs, np.array(starts, dtype=np.int64), names, firsts, fresh, rows, index), group
+        firsts = np.concatenate([reached.record[first], np.full(len(closing), -1, dtype=np.int64)])
+        return _Windows(kbs, start, names, self._numbers(kbs, start), firsts, fresh, rows, index), group
 
     # ---------------------------------------------------------------------------------------- what becomes of windows
 
@@ -256,21 +261,16 @@ class WindowColumns:
         present[list(found.failed)] = False
         return Flow(at, number, self._space, results.time, present, keys, found.columns), found.failed
 
-    def _stored(self, sent: Flow, kbs: Sequence[bytes], start: Int64s) -> Flow:
-        """Puts what is sent into the result table, under the keys of the windows instead of their numbers."""
-        return self._site.stored(self._named(sent, kbs, start))
-
-    def _named(self, sent: Flow, kbs: Sequence[bytes], start: Int64s) -> Flow:
-        """What is sent under the keys of the windows instead of their numbers."""
-        names = names_of(kbs, start, self._ends(start))
-        return replace(sent, key=self._space.encoded(names)[sent.key])
+    def _numbers(self, kbs: Sequence[bytes], start: Int64s) -> Int64s:
+        """The numbers of the keys of windows."""
+        return self._space.encoded(names_of(kbs, start, self._ends(start)))
 
     def _forget(self, flow: Flow, windows: _Windows, limits: Int64s, forgotten: int) -> None:
         """Removes the results of windows that no record can reach, each after the record that made it unreachable."""
-        gone = list(self._gone)  # these the store has
-        for number in np.flatnonzero(windows.fresh & (windows.start <= forgotten)).tolist():
-            gone.append((windows.kb[number], int(windows.start[number])))
-        start = np.array([start for _, start in gone], dtype=np.int64)
-        stored = np.arange(len(gone)) < len(self._gone)
-        names = names_of([kb for kb, _ in gone], start, self._ends(start))
-        self._results.removed(flow, names, np.searchsorted(limits, start), stored)
+        kbs, starts = zip(*self._gone, strict=True) if self._gone else ((), ())  # these the store has
+        before = np.array(starts, dtype=np.int64)
+        passed = np.flatnonzero(windows.fresh & (windows.start <= forgotten))
+        start = np.concatenate([before, windows.start[passed]])
+        numbers = np.concatenate([self._numbers(kbs, before), windows.number[passed]])
+        stored = np.arange(len(start)) < len(before)
+        self._results.removed(flow, numbers, np.searchsorted(limits, start), stored)

@@ -340,8 +340,8 @@ class MovingWindows:
         if self._gone:
             places, starts, kbs, stored = zip(*self._gone, strict=True)
             place, start = np.array(places, dtype=np.int64), np.array(starts, dtype=np.int64)
-            names = names_of(kbs, start, self._ends(place, start))
-            self._results.removed(flow, names, self._closings.forgetting(place), np.array(stored))
+            keys = self._site.space.encoded(names_of(kbs, start, self._ends(place, start)))
+            self._results.removed(flow, keys, self._closings.forgetting(place), np.array(stored))
 
     def _unreached(self, rows: Iterable[bytes]) -> Iterator[WindowKey]:
         """The windows with these rows in an index that no record of the batch reaches."""

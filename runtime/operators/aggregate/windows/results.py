@@ -88,11 +88,11 @@ class WindowResults:
         rows: Any = [None if isinstance(result, NodeFailure) else result for result in results] if failed else results
         return Computed(columns_of(rows, self._site.node.schema.value), failed)
 
-    def removed(self, flow: Flow, keys: Sequence[bytes], record: Int64s, stored: Mask) -> None:
+    def removed(self, flow: Flow, keys: Int64s, record: Int64s, stored: Mask) -> None:
         """Silently removes windows from the result table, each after the results of its record of `flow`; by the clock
         of the input after the batch, as no node sees them any more.
 
-        Call it before the results are stored. `stored`: the window existed before the batch.
+        Call it before the results are stored. `keys` are the windows' by number; `stored`: those from before the batch.
         """
         table = self._site.table
         if not len(keys) or table is None:

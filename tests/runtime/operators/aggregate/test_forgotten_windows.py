@@ -13,6 +13,7 @@ from tests.oracle.playing import difference, oracle, shipped
 from tests.runtime.operators.carry.carrying import compiled, epoch, run
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
+from vsc.runtime.operators.aggregate.groups.state import AggregateState
 
 MOVING = ["sliding (difference = 10 ms, grace = 25 ms)", "session (gap = 10 ms, grace = 25 ms)"]
 FIXED = [
@@ -70,6 +71,31 @@ def test_windows_that_a_reader_of_another_source_asks_for_late_are_forgotten_too
         kept.append(sum(1 for _ in stores(1, 0).scan(b"", None)))
     assert kept[0] == kept[1] > 40  # the reader may still ask for all of them
     assert kept[-1] < 12
+
+
+@pytest.mark.parametrize("final", ["emit final ", ""])
+def test_windows_that_begin_after_all_known_ones_are_not_looked_for(
+    final: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = compiled(f"""
+    stream s (k string, v bigint, at bigint) from memory () key k timestamp at;
+    table w = aggregate s group by k window hopping (size = 10 ms, advance = 5 ms, grace = 20 ms)
+      {final}select count(*) as n;""")
+    stores, read = Stores(), AggregateState.get_many
+    asked: list[list[int]] = []
+
+    def noting(state: AggregateState, groups: list[bytes]) -> list[bytes | None]:
+        asked.append([group[-1] for group in groups])
+        return read(state, groups)
+
+    monkeypatch.setattr(AggregateState, "get_many", noting)
+    run(plan, [epoch(plan, [("s", "a", 1, 7), ("s", "b", 1, 22)])], stores)
+    later = [("s", "a", 1, 8), ("s", "b", 1, 12), ("s", "b", 1, 26), ("s", "b", 1, 27)]
+    sent = run(plan, [epoch(plan, later, 2)], stores)
+    assert asked == [[], [0, 5, 5, 10, 20]]
+    if not final:
+        counts = [values for rows in sent["w"].values() for _, values in rows]
+        assert sorted(counts) == ["(1,)"] * 3 + ["(2,)"] * 4 + ["(3,)"]
 
 
 @pytest.mark.slow
