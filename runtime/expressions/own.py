@@ -57,7 +57,8 @@ def check_allowed(plan: Plan, allowed: Collection[str]) -> None:
         if function.module not in allowed:
             raise FunctionError(
                 f"the topology calls '{function.reference}', of a module that this run does not allow",
-                f"if you trust it: --functions {function.module}, in Python functions=['{function.module}']",
+                f"if you trust it: --functions {function.module}, in Python functions=['{function.module}'], in a "
+                f"scenario file functions: [{function.module}]",
             )
 
 

@@ -236,7 +236,8 @@ def test_only_modules_that_the_run_allows_are_imported() -> None:
     assert (caught.value.code, caught.value.message, caught.value.help) == (
         "VSC925",
         "the topology calls 'antigravity:fly', of a module that this run does not allow",
-        "if you trust it: --functions antigravity, in Python functions=['antigravity']",
+        "if you trust it: --functions antigravity, in Python functions=['antigravity'], in a scenario file "
+        "functions: [antigravity]",
     )
     assert "antigravity" not in sys.modules
     unused = f"function fly (n bigint) returns bigint from 'antigravity:fly';\n{SOURCE}"
