@@ -191,8 +191,11 @@ class OverlayKV:
         return {**self._deleted, **self._own.rows}, list(self._hidden)
 
     def changelog(self) -> bytes:
-        """Return all writes since this overlay was made, as one blob for `apply_changelog`."""
-        return encode_changelog(list(self._hidden), list(self._deleted), self._own.rows.items())
+        """Return all writes since this overlay was made, as one blob for `apply_changelog`.
+
+        Sorted by key: so the same writes give the same bytes, and a store below takes them several times as fast.
+        """
+        return encode_changelog(list(self._hidden), sorted(self._deleted), sorted(self._own.rows.items()))
 
     def commit(self) -> None:
         """Write everything to the map below, in one atomic write; afterwards the overlay is empty."""

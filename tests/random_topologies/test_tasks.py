@@ -84,7 +84,7 @@ def test_sources_read_at_different_speeds_do_not_show(
             left = [file.name.partition("/")[0] for file in query.left(source)]
             some = list(dict.fromkeys(left))[: chance.randint(0, 2)]
             takes[source] = sum(name in some for name in left)
-        query.run(takes, crash=chance.random() < 0.1)
+        query.run(takes, crash=chance.random() < 0.4)
         metrics.merge(query.reports[-1].metrics)
         if chance.random() < 0.3:
             query.restart()
@@ -103,6 +103,7 @@ def test_sources_read_at_different_speeds_do_not_show(
         for name, found in expected.records.items()
         if name in sent
     }
-    assert {name: found for name, found in sent.items() if found} == wanted
+    own = {node.name for node in case.plan.nodes if node.part_of is None}  # what `reorder` lets out is no one's name
+    assert {name: found for name, found in sent.items() if found and name in own} == wanted
     counted = {name: count for name, count in metrics.as_dict().items() if name != HELD_RECORDS}
     assert counted == expected.found({}).counters

@@ -35,7 +35,7 @@ from vsc.runtime.spark.stages.routing import Router
 from vsc.runtime.spark.stages.steps import unpacked
 from vsc.runtime.spark.state.control import clocks, is_drain, quieted
 from vsc.runtime.spark.state.local_folder import LocalFolders, opened, removed
-from vsc.runtime.spark.state.protocol import Manifest, PartitionState, attempt_name
+from vsc.runtime.spark.state.protocol import Manifest, PartitionState, call_name
 from vsc.runtime.spark.state.seeds import SEED, Seeds
 from vsc.runtime.state.kv import OrderedKV, OverlayKV
 from vsc.runtime.state.kv_base import store_root
@@ -95,11 +95,11 @@ class _SparkBlobs:
         self.fresh = []
 
 
-def _spill_much(state: PartitionState, name: str) -> None:
+def _spill_much(state: PartitionState, call: str) -> None:
     """Keeps what the call holds in memory small: each store's sums are written with what they count."""
     if state.outgrown:
         updated_sizes(state.kv, state.below)
-        state.spill(name)
+        state.spill(call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class LaterStageTask:
         blobs = _SparkBlobs(manifest_state, blob_state)
         partition = self._partition(slot)
         mine: list[WireRow] = []
-        seeds = Seeds(blobs, f"{attempt_name(epoch(), self.stage, partition)}.seed")
+        seeds = Seeds(blobs, call_name(epoch(), self.stage, partition))
         for frame in rows:
             is_mine = frame["dest"] == self.stage
             for row in _wire_rows(frame[is_mine]):
@@ -132,6 +132,7 @@ class LaterStageTask:
             if not is_mine.all():
                 yield frame[~is_mine]
         seeds.settle()
+        mine.sort(key=lambda row: (row.port, row.payload))  # a shuffle leaves them in any order
         if not mine and not seeds.taken:
             return  # all of it is for later stages: the state stays as it is
         manifest = Manifest.load(blobs.manifest())
@@ -181,11 +182,11 @@ class LaterStageTask:
             counters.restored = int(is_new and bool(manifest.blobs))
             state = PartitionState.open(blobs, base, manifest)
             migrate(self.plan, self.stage, state.kv)
-            name = attempt_name(epoch(), self.stage, partition)
+            call = call_name(epoch(), self.stage, partition)
             task = LaterStage(self.plan, self.stage, state.kv, self.options, self.observe, partition=partition)
             counters.mark("open", started)
             in_step = InStep(state.kv, {n.name: n.schema for n in self.plan.nodes})
-            for result in self._results(task, in_step, mine, partial(_spill_much, state, name), counters):
+            for result in self._results(task, in_step, mine, partial(_spill_much, state, call), counters):
                 yield from self._given_out(out)  # what has waited may be much: it goes on portion by portion
                 out = []
                 counters.metrics.merge(result.metrics)
@@ -194,7 +195,7 @@ class LaterStageTask:
             counters.mark("process", started)
             stores = self._store_states(state.kv, state.below)
             due = [] if self.plan.quiet is None else next_due(self.plan, self.plan.stages[self.stage], state.kv)
-            committed = state.commit(name)
+            committed = state.commit(call)
             live = sum(store.rows for store in stores.values())
             counters.state = StateSize(
                 live, committed.size, task.held, len(committed.blobs), len(in_step), stores, in_step.steps, due

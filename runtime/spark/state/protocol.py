@@ -16,10 +16,10 @@ Not for locking (that is `vsc.runtime.spark.state.local_folder`), and not for pl
 from __future__ import annotations
 
 import json
-import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Protocol
 
 from vsc.runtime.errors import StateError
@@ -33,7 +33,8 @@ __all__ = [
     "BlobStore",
     "Manifest",
     "PartitionState",
-    "attempt_name",
+    "blob_name",
+    "call_name",
     "replay",
     "snapshot_chunks",
 ]
@@ -57,9 +58,20 @@ SPILL_BYTES = 16 << 20
 """How much memory a call's writes may take before they are spilled."""
 
 
-def attempt_name(epoch: int, stage: int, partition: int) -> str:
-    """The name of the changelog that one attempt at a call writes: no other attempt has it, of this epoch or any."""
-    return f"{epoch}-{stage}-{partition}-{uuid.uuid4().hex}"
+def call_name(epoch: int, stage: int, partition: int) -> str:
+    """The name of a call: the same for each attempt at it."""
+    return f"{epoch}-{stage}-{partition}"
+
+
+def blob_name(call: str, before: str, content: bytes) -> str:
+    """The name of a blob of that call, behind the blob `before` (empty: at the beginning of the chain).
+
+    It stands for the whole chain. Attempts that write the same have the same name, so that no one's state is damaged
+    where Spark mixes files of two attempts.
+    """
+    digest = blake2b(before.encode(), digest_size=16)
+    digest.update(content)
+    return f"{call}-{digest.hexdigest()}"
 
 
 GetChunk = Callable[[str, int], bytes | None]
@@ -112,7 +124,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The chain, oldest first: at most one snapshot, in front, then changelogs."""
+    """The chain, oldest first: a snapshot, or the seeds of a query that goes on from another; then changelogs."""
 
     blobs: tuple[Blob, ...] = ()
 
@@ -206,43 +218,47 @@ class PartitionState:
         """Whether the call has written so much that it should be spilled before it goes on."""
         return self.kv.size > SPILL_BYTES
 
-    def spill(self, name: str) -> None:
-        """Moves what the call has written since it began, or since the last time, out of memory.
+    def spill(self, call: str) -> None:
+        """Moves what the call (`call_name`) has written since it began, or since the last time, out of memory.
 
-        It becomes a blob of the call's changelogs (`name` as for `commit`, which adds it to the chain), and goes to a
-        scratch copy of the local store, which stays as it was. No scan of `kv` may be under way.
+        It becomes a blob of the call's changelogs, which `commit` adds to the chain, and goes to a scratch copy of the
+        local store, which stays as it was. No scan of `kv` may be under way.
         """
-        self._spilled = (*self._spilled, self._changelog(f"{name}.{len(self._spilled)}", self.kv.changelog()))
+        self._spilled = (*self._spilled, self._changelog(call, self.kv.changelog()))
         if self.below is self._base:
             self.below = self._base.scratch()
         self.kv.settle(self.below)
 
-    def commit(self, name: str) -> Manifest:
-        """Writes the changelog of this call, or the rest of it, as blob `name` (of `attempt_name`), and the manifest.
+    def commit(self, call: str) -> Manifest:
+        """Writes the changelog of this call (`call_name`), or the rest of it, as a blob, and the manifest.
 
         Folds the chain into a snapshot first, when the changelogs have grown beyond what they change. Returns the
         manifest; the local store stays as it was.
         """
         changelog = self.kv.changelog()
-        chain = (*self._folded(name), *self._spilled)
+        chain = (*self._folded(call), *self._spilled)
         if changelog != encode_changelog([], [], []):
-            chain = (*chain, self._changelog(name, changelog))
+            chain = (*chain, self._changelog(call, changelog))
         if chain != self._manifest.blobs:
             self._manifest = Manifest(chain)
             self._blobs.set_manifest(self._manifest.dump())
         return self._manifest
 
-    def _changelog(self, name: str, changelog: bytes) -> Blob:
+    def _changelog(self, call: str, changelog: bytes) -> Blob:
+        before = self._spilled[-1].name if self._spilled else self._manifest.newest
+        name = blob_name(call, before, changelog)
         chunks = (changelog[i : i + CHUNK_BYTES] for i in range(0, len(changelog), CHUNK_BYTES))
         return self._written(name, "changelog", name, chunks)
 
-    def _folded(self, name: str) -> tuple[Blob, ...]:
+    def _folded(self, call: str) -> tuple[Blob, ...]:
         """The chain, or, when its changelogs outweigh its snapshot, a new snapshot of the base alone."""
         chain = self._manifest.blobs
         snapshot = sum(b.size for b in chain if b.kind == "snapshot")
         if self._manifest.size - snapshot <= max(FOLD_BYTES, snapshot):
             return chain
-        folded = self._written(f"{name}.snapshot", "snapshot", self._manifest.newest, snapshot_chunks(self._base))
+        newest = self._manifest.newest
+        name = f"{blob_name(call, newest, b'')}.snapshot"
+        folded = self._written(name, "snapshot", newest, snapshot_chunks(self._base))
         for blob in chain:
             for i in range(len(blob.lengths)):
                 self._blobs.remove(blob.name, i)

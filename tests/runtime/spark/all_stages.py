@@ -146,7 +146,11 @@ class AllStages:
         self._pacer.resume()
 
     def run(self, takes: Mapping[str, int], *, drain: bool = False, wake: bool = False, crash: bool = False) -> None:
-        """An epoch of so many files of each source. `crash`: it runs, is not committed, and runs again."""
+        """An epoch of so many files of each source.
+
+        `crash`: it runs, is not committed, and runs again, where the rows come in another order. What it keeps has to
+        be the same then, byte by byte.
+        """
         taken = [file for name in self._files for file in self._files[name][: takes.get(name, 0)]]
         for name in self._files:
             del self._files[name][: takes.get(name, 0)]
@@ -154,10 +158,11 @@ class AllStages:
         before = copy.deepcopy(self.state)
         report, sent = self._ran(taken, lines)
         if crash:
-            self.state = before
+            lost, self.state = self.state, before
             self._pacer = self._begun()
             self._pacer.resume()
-            report, sent = self._ran(taken, lines)
+            report, sent = self._ran(taken, lines, again=True)
+            assert self.state == lost
         self.kept.reports[self.epoch] = report
         self._pacer.done(report)
         self.reports.append(report)
@@ -197,7 +202,9 @@ class AllStages:
     def _tell(self, pace: str) -> None:
         self._told = pace
 
-    def _ran(self, files: Sequence[File], lines: Iterable[str]) -> tuple[EpochReport, dict[str, list[Batch]]]:
+    def _ran(
+        self, files: Sequence[File], lines: Iterable[str], again: bool = False
+    ) -> tuple[EpochReport, dict[str, list[Batch]]]:
         self._pacer.decide(self.epoch)
         rows = [WireRow(s, "", p, line.encode()) for line in lines for s in self._tasks for p in range(self.partitions)]
         frames = [_frame(rows + self._seeds, self.partitions)] if rows or self._seeds else []
@@ -206,7 +213,7 @@ class AllStages:
             task = StageZeroTask(self.plan, file.source, self.partitions, OPTIONS)
             frames += [batch.to_pandas() for batch in task([self._table(file)])]
         for stage, task_of in self._tasks.items():
-            frames = self._through(stage, task_of, frames)
+            frames = self._through(stage, task_of, frames, again)
         counters: list[bytes] = []
         sent: dict[str, list[Batch]] = {}
         rows_out = (zip(frame.dest, frame.port, frame.payload, strict=True) for frame in frames)
@@ -220,8 +227,12 @@ class AllStages:
                 sent.setdefault(node, []).append(Batch.from_ipc(payload, self.plan.node(node).schema))
         return EpochReport.gather(self.epoch, counters), sent
 
-    def _through(self, stage: int, task: LaterStageTask, frames: list[pd.DataFrame]) -> list[pd.DataFrame]:
+    def _through(
+        self, stage: int, task: LaterStageTask, frames: list[pd.DataFrame], backwards: bool
+    ) -> list[pd.DataFrame]:
         whole = pd.concat(frames) if frames else None
+        if whole is not None and backwards:
+            whole = whole[::-1]
         out = []
         for partition, slot in enumerate(slots(self.partitions)):
             mine = None if whole is None else whole[whole.slot == slot]

@@ -123,7 +123,7 @@ def test_cuts_restarts_and_partitions_do_not_show(
     query = AllStages(plan, files, chance.randint(1, 4), tmp_path / "0", monkeypatch)
     metrics: list[Metrics] = []
     while query.unread:
-        query.run({"s": chance.randint(0, 3), "t": chance.randint(0, 3)}, crash=chance.random() < 0.2)
+        query.run({"s": chance.randint(0, 3), "t": chance.randint(0, 3)}, crash=chance.random() < 0.4)
         metrics.append(query.reports[-1].metrics)
         if chance.random() < 0.3:
             query.restart()

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from vsc.runtime.errors import StateError
 from vsc.runtime.spark.state.local_folder import LocalFolders, opened
-from vsc.runtime.spark.state.protocol import Manifest, PartitionState, attempt_name
+from vsc.runtime.spark.state.protocol import Manifest, PartitionState, call_name
 from vsc.runtime.state.kv import MemoryKV
 
 __all__ = ["Attempt", "Disks", "Rows", "SparkState", "Writes", "rows_of"]
@@ -216,7 +216,7 @@ class Attempt:
         self.call = call
         self.folders = folders
         self.stores: list[_Store] = []
-        self.name = attempt_name(call[0], 1, call[1])
+        self.name = call_name(call[0], 1, call[1])
         self.error: BaseException | None = None
         self.ended = False
         self.folder: Path | None = None

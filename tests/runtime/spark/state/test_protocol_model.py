@@ -87,7 +87,6 @@ class Protocol(RuleBasedStateMachine):
         self.committed: dict[str, Rows] = {"": {}}  # what a store with that stamp holds, for every stamp there may be
         self.after: dict[str, set[str]] = {}  # for each stamp those that followed it, in one history or another
         self.saved: dict[Path, Rows] = {}
-        self.names: set[str] = set()
         self._restart()
 
     def teardown(self) -> None:
@@ -221,12 +220,6 @@ class Protocol(RuleBasedStateMachine):
                     continue
                 self._check_prefix(self.store.contents[name])
 
-    @invariant()
-    def names_are_unique(self) -> None:
-        """4."""
-        names = [a.name for a in self.attempts]
-        assert len(names) == len(set(names))
-
     def _check_prefix(self, rows: Rows) -> None:
         stamp = rows.get(STAMP_KEY)
         found = _without_stamp(rows)
@@ -255,6 +248,7 @@ class Protocol(RuleBasedStateMachine):
                 self._advance(self._begin(partition, executor), None)
             ended = self._ended(partition)
             won = ended[winner % len(ended)]
+            assert all((a.result.text, a.result.chunks) == (won.result.text, won.result.chunks) for a in ended)  # 4
             following.states[partition] = SparkState(won.result.text, dict(won.result.chunks))
             self._note(partition, newest, following, portions)
         self.versions.append(following)
@@ -268,8 +262,6 @@ class Protocol(RuleBasedStateMachine):
         portions, rows = self.inputs[partition], newest.rows[partition]
         found = Attempt(self.store, folders, call, newest.states[partition], portions, rows)
         self.attempts.append(found)
-        assert found.name not in self.names
-        self.names.add(found.name)
         return found
 
     def _advance(self, attempt: Attempt, steps: int | None) -> None:
@@ -321,8 +313,7 @@ class Protocol(RuleBasedStateMachine):
 
 
 def _call_of(changelog: str) -> str:
-    """The attempt that wrote it: what it has spilled has a number behind its name."""
-    return changelog.split(".")[0]
+    return changelog.rsplit("-", 1)[0]
 
 
 def _stamp(rows: Rows) -> str:

@@ -1,4 +1,4 @@
-"""Seeds of a state, without Spark: rows packed, carried as lines, stored as the snapshot of a chain, restored."""
+"""Seeds of a state, without Spark: rows packed, carried as lines, stored as the beginning of a chain, restored."""
 
 from __future__ import annotations
 
@@ -28,21 +28,24 @@ def test_every_row_comes_to_its_place_through_the_control_source() -> None:
     for stage in (1, 2):
         for partition in range(3):
             mine = [r["payload"] for r in found if (r["dest"], r["partition"], r["port"]) == (stage, partition, SEED)]
-            assert restored(mine) == {k: v for s, p, k, v in ROWS if (s, p) == (stage, partition)}
+            state, rows = restored(mine)
+            assert rows == {k: v for s, p, k, v in ROWS if (s, p) == (stage, partition)}
+            assert restored(mine[::-1])[0] == state  # in whatever order they come
 
 
-def restored(chunks: list[bytes]) -> dict[bytes, bytes]:
+def restored(chunks: list[bytes]) -> tuple[str | None, dict[bytes, bytes]]:
+    """The manifest of a state that begins with these chunks, and its rows."""
     spark = SparkState()
-    seeds = Seeds(spark, "0-1-0-x.seed")
+    seeds = Seeds(spark, "0-1-0")
     for chunk in chunks:
         seeds.take(chunk)
     seeds.settle()
     base = MemoryKV()
     manifest = Manifest.load(spark.manifest())
-    assert [(blob.kind, blob.upto) for blob in manifest.blobs] == [("snapshot", "0-1-0-x.seed")]
+    assert {blob.kind for blob in manifest.blobs} == {"snapshot"} and len(manifest.blobs) == len(chunks)
     state = PartitionState.open(spark, base, manifest)
-    assert state.commit("0-1-0-y") == manifest
-    return {key: value for key, value in base.scan(b"", None) if not key.startswith(b"\0vsc.")}
+    assert state.commit("0-1-0") == manifest
+    return spark.manifest(), {key: value for key, value in base.scan(b"", None) if not key.startswith(b"\0vsc.")}
 
 
 def test_a_state_that_has_begun_takes_no_seed() -> None:
@@ -55,7 +58,7 @@ def test_a_state_that_has_begun_takes_no_seed() -> None:
     first.settle()
     with pytest.raises(StateError, match="the state has begun already"):
         Seeds(spark, "b").take(b"3")
-    assert set(spark.chunks) == {("a", 0), ("a", 1)}
+    assert sorted(spark.chunks.values()) == [b"1", b"2"]
 
 
 @pytest.mark.parametrize("line", ["seed 1", "seed 1 2 %", "seed x 2 AA=="])
