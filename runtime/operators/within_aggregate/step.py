@@ -154,7 +154,8 @@ class Aggregating(Step):
         """Counts the left records that come too late to wait, and those that may miss right records."""
         operation, site, flow = self._operation, self._site, side.flow
         clock = timing.clock[side.rows.arrival]
-        hidden = np.maximum(flow.time - operation.before, 0) < clock - operation.span
+        found_from = np.maximum(clock - operation.span, self._state.floor[1])  # less may be kept, by a former `grace`
+        hidden = np.maximum(flow.time - operation.before, 0) < found_from
         site.lose(Missed.OLDER_THAN_RETENTION, flow, hidden)
         if operation.waits:
             behind = clock - flow.time - operation.after

@@ -70,3 +70,20 @@ def test_a_new_item_of_a_join_of_two_streams_sees_the_records_from_before(before
     )  # fmt: skip
     assert found.sent["o"] == found.whole["o"]
     assert ("(8, 1, 18)" in str(found.sent["o"])) and found.kept == found.whole_kept
+
+
+def test_a_longer_grace_counts_the_records_that_miss_what_a_shorter_one_has_removed() -> None:
+    """At 20 all before 12 is gone: 14 would count 9 to 12, and is not late any more; 18 finds all of its own."""
+    text = STREAM + "stream o = join s as l with s as r within (before = 5 ms) grace {} ms select count(*) as n;\n"
+    old, new = compiled(text.format(3)), compiled(text.format(7))
+    stores, sent = Stores(), []
+    runtime = LocalRuntime(old, stores, ["o"])
+    runtime.process(chunks(old, epoch(old, [("s", "a", 0, at) for at in (9, 10, 11, 12, 20)])))
+    stores.starts = runtime.starts
+    state = carried(old, new, stores)
+    runtime = LocalRuntime(new, state, ["o"], starts=state.starts)
+    for offset, at in enumerate((14, 18, 40), start=5):
+        found = runtime.process(chunks(new, epoch(new, [("s", "a", 0, at)], offset)))
+        sent += shown_records(found["o"]) if "o" in found else []
+    assert sent == [("('a',)", 14, "(2,)"), ("('a',)", 18, "(2,)"), ("('a',)", 20, "(2,)")]
+    assert runtime.metrics.as_dict()["missed_lookups"] == {"o": {"older_than_retention": 1}}
