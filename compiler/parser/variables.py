@@ -42,7 +42,7 @@ def value_of(name: str, span: Span, variables: Mapping[str, str]) -> str | Findi
     """
     if is_secret(name):
         message = f"the variable `{name}` has the name of a secret, and the plan would hold its value"
-        help = "use it in options of connectors only; if it is no secret, give it another name"
+        help = "use it in options of connectors only; if it is not one, give it another name"
         return Finding("VSC014", span, message, (), help)
     value = variables.get(name)
     if value is not None:

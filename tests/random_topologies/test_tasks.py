@@ -103,7 +103,7 @@ def test_sources_read_at_different_speeds_do_not_show(
         for name, found in expected.records.items()
         if name in sent
     }
-    own = {node.name for node in case.plan.nodes if node.part_of is None}  # what `reorder` lets out is no one's name
+    own = {node.name for node in case.plan.nodes if node.part_of is None}  # not what a `reorder` lets go on
     assert {name: found for name, found in sent.items() if found and name in own} == wanted
     counted = {name: count for name, count in metrics.as_dict().items() if name != HELD_RECORDS}
     assert counted == expected.found({}).counters
