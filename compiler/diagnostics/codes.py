@@ -219,7 +219,6 @@ _WARNINGS = {
     "VSC405": "a bound that makes results depend on the number of partitions",
     "VSC408": "a table that is behind the stream that looks into it",
     "VSC409": "a source whose last rows come out with the next ones",
-    "VSC410": "streams that meet, one of which waits for its own source alone",
 }
 
 CODES: dict[str, Code] = {

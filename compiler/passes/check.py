@@ -20,7 +20,6 @@ from vsc.compiler.passes.functions import check_functions
 from vsc.compiler.passes.histories import check_histories
 from vsc.compiler.passes.kinds import check_kinds
 from vsc.compiler.passes.lateness import check_lateness
-from vsc.compiler.passes.meeting import check_meeting
 from vsc.compiler.passes.nulls import check_nulls
 from vsc.compiler.passes.patterns import check_patterns
 from vsc.compiler.passes.places import check_places
@@ -109,7 +108,6 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_dead_letters(topology, kinds, stores),
         *check_reorder(found),
         *check_waiting(found),
-        *check_meeting(found),
         *check_lateness(found),
     )  # fmt: skip
     return found, _certain(topology, findings)

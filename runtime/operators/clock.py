@@ -3,7 +3,8 @@
 Two rules, behind one interface; operators do not ask which of them holds. ``records``, that of Kafka Streams: the clock
 is the highest event time that has reached the node in its partition. ``input``: it is the highest event time of the
 node's sources at a record's place in the order, in all partitions alike, less what the node's records may have been
-held back above it (`vsc.plan.clocks`). D12 sorts by the highest time so far in a source partition, so a record's own
+held back above it; where they were held back by fewer sources than the node has, the lowest of several such clocks
+(`vsc.plan.clocks`). D12 sorts by the highest time so far in a source partition, so a record's own
 place tells the clock of the input, together with what that was when the epoch began.
 
 What is due comes out by the first rule right after the record that moved the clock. By the second it comes out before
@@ -14,14 +15,15 @@ of the input's clock, which enter a stage as causes without records. The clock t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.clocks import NodeClock, node_clocks
+from vsc.plan.clocks import Branch, NodeClock, node_clocks
 from vsc.plan.nodes import Plan, Stage
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, Routes, arrivals, processing, turns
@@ -152,11 +154,13 @@ class InputClock:
 
     def quiet(self, name: str, moments: Moments) -> Mask:
         """At which of these events the clock of node `name` shows what no row has moved it to, but a step of quiet."""
-        node = self.nodes[name]
-        steps = [time for source, time in self._before.items() if source in node.sources]
-        for number in (number for number in self._steps if self._sources[number] in node.sources):
-            steps += self.order.time[self.order.origin == number].tolist()
-        found: Mask = np.isin(self.at(name, moments) + node.hold, steps)
+        found, shown = np.zeros(len(moments), dtype=np.bool_), self.at(name, moments)
+        for branch in self.nodes[name].branches:
+            steps = [time for source, time in self._before.items() if source in branch.sources]
+            for number in (number for number in self._steps if self._sources[number] in branch.sources):
+                steps += self.order.time[self.order.origin == number].tolist()
+            here = self._at(branch.sources, moments)
+            found |= (here - branch.hold == shown) & np.isin(here, steps)
         return found
 
     def at(self, name: str, moments: Moments) -> Int64s:
@@ -165,13 +169,20 @@ class InputClock:
         At what was released that is its moment, unless another source of the node has gone beyond that before. An event
         that other sources have caused does not move it.
         """
-        cause, node = self.routes.cause(moments), self.nodes[name]
+        return _lowest(self._at(branch.sources, moments) - branch.hold for branch in self.nodes[name].branches)
+
+    def of_input(self, name: str, moments: Moments) -> Int64s:
+        """The clock of all sources of node `name` at these events, whatever has been held back above it."""
+        return self._at(self.nodes[name].sources, moments)
+
+    def _at(self, sources: frozenset[str], moments: Moments) -> Int64s:
+        cause = self.routes.cause(moments)
         clock = self.order.clock[cause]
         if (released := self.routes.is_released(moments)).any():
             clock = np.where(released, moments.levels[1], clock)
-        if not (moves := self._moves(node)).all():
+        if not (moves := self._moves(sources)).all():
             clock = np.where(moves[self.order.origin[cause]], clock, -1)
-        shown: Int64s = np.maximum(clock, self._input(node)[cause]) - node.hold
+        shown: Int64s = np.maximum(clock, self._input(sources)[cause])
         return shown
 
     def ahead_of(self, name: str, moments: Moments) -> Int64s:
@@ -179,32 +190,24 @@ class InputClock:
 
         At what a source of the node has released by moving its clock, that is the moment at which it was due.
         """
-        node, order = self.nodes[name], self.order
+        order = self.order
         cause, released = self.routes.cause(moments), self.routes.is_released(moments)
         places = np.arange(len(order), dtype=np.int64)
         at = np.maximum.accumulate(np.where(_begins(order), places, 0))
         if order.moment is not None:
             at = np.where(order.moment[:, 0] < STEP, places + 1, at)
-        shown = self._input(node)[at[cause]]
-        if released.any():
-            moved = released & self._moves(node)[order.origin[cause]]
-            shown = np.where(moved, np.maximum(shown, moments.levels[1]), shown)
-        return shown - node.hold
-
-    def limit(self, name: str, moments: Moments) -> Int64s:
-        """The clock by which node `name` asks a table at these events.
-
-        What changes in a join of windows has not closed by the clock of its own source: that of another one, which may
-        be ahead, hides none. So it is enough to know what the lowest of them showed when the epoch began.
-        """
-        node = self.nodes[name]
-        if len(node.branches) == 1:
-            return self.at(name, moments)
-        return np.full(len(moments), node.lowest(self._starts), dtype=np.int64)
+        found = []
+        for branch in self.nodes[name].branches:
+            shown = self._input(branch.sources)[at[cause]]
+            if released.any():
+                moved = released & self._moves(branch.sources)[order.origin[cause]]
+                shown = np.where(moved, np.maximum(shown, moments.levels[1]), shown)
+            found.append(shown - branch.hold)
+        return _lowest(found)
 
     def horizon(self, name: str) -> int:
         """The lowest clock by which the table of node `name` is still asked, in this batch or later."""
-        return min(self.nodes[one].lowest(self._starts) for one in (name, *self._stage.askers.get(name, ())))
+        return min(self.nodes[one].shown(self._starts) for one in (name, *self._stage.askers.get(name, ())))
 
     def horizon_after(self, name: str) -> int:
         """The lowest clock by which the table is asked after this batch: not for a window that closes earlier."""
@@ -221,17 +224,25 @@ class InputClock:
         any more: so no window gets a second final row, and nothing goes on behind a later record.
         """
         node = self.nodes[name]
-        shown = self._input(node)
         if not self._drained:
-            last = int(shown[-1]) - node.hold
+            last = min(int(self._input(branch.sources)[-1]) - branch.hold for branch in node.branches)
             return last, last
-        come = int(shown[np.count_nonzero(self.order.time < END_OF_TIME)])
-        return END_OF_TIME - node.hold, come + node.holds if name in self._stage.ending else come - node.hold
+        before = np.count_nonzero(self.order.time < END_OF_TIME)
+        if name in self._stage.ending:
+            kept = int(self._input(node.sources)[before]) + node.holds
+        else:
+            kept = min(int(self._input(branch.sources)[before]) - branch.hold for branch in node.branches)
+        return END_OF_TIME - node.hold, kept
+
+    def moments(self, name: str, due: Int64s) -> Int64s:
+        """What the clock of the input shows when the clock of node `name` gets to these times."""
+        (branch, *others) = self.nodes[name].branches
+        return self._passing(name, due)[1] if others else due + branch.hold
 
     def passing(self, name: str, due: Int64s) -> Int64s:
-        """The first causes before which the clock of the input releases what is due at these moments of it."""
-        running, moment = self._input(self.nodes[name])[1:], self.order.moment
-        first = np.searchsorted(running, due)
+        """The first causes before which the clock of node `name` releases what is due at these times of it."""
+        first, _, beyond = self._passing(name, due)
+        moment = self.order.moment
         if moment is None or not len(moment):
             return first
         # What an earlier node has released at the very same moment comes before.
@@ -240,8 +251,23 @@ class InputClock:
         # back, so what is due comes out at the latest before the first cause beyond that moment.
         later = np.append(np.where(earlier, len(earlier), np.arange(len(earlier))), len(earlier))
         later = np.minimum.accumulate(later[::-1])[::-1]
-        passing: Int64s = np.minimum(later[first], np.searchsorted(running, due, side="right"))
+        passing: Int64s = np.minimum(later[first], beyond)
         return passing
+
+    def _passing(self, name: str, due: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """The first causes at which all branches of node `name` have got to these times; the moment of the last one of
+        them; and the first causes beyond that moment."""
+        found = []
+        for branch in self.nodes[name].branches:
+            running, moment = self._input(branch.sources)[1:], due + branch.hold
+            found.append((np.searchsorted(running, moment), moment, np.searchsorted(running, moment, side="right")))
+        if len(found) == 1:
+            return found[0]
+        reached, moments, passed = (np.stack(columns) for columns in zip(*found, strict=True))
+        first = reached.max(axis=0)
+        moment = np.where(reached == first, moments, -1).max(axis=0)
+        last = (reached == first) & (moments == moment)
+        return first, moment, np.where(last, passed, len(self.order)).min(axis=0)
 
     def released(self, name: str, cause: Int64s, clock: Int64s, keys: Sequence[bytes], whole: bool = False) -> Moments:
         """The moments of what node `name` releases before these causes, in that order; `keys`: of each.
@@ -297,24 +323,23 @@ class InputClock:
             beyond += sum(map(len, known))
         return replace(order, moment=moments, path=path), number
 
-    def _moves(self, node: NodeClock) -> Mask:
-        """By origin, whether it moves the clock of a node."""
-        return np.array([source in node.sources or source == DRAIN for source in self._sources], dtype=np.bool_)
+    def _moves(self, sources: frozenset[str]) -> Mask:
+        """By origin, whether it moves the clock of these sources."""
+        return np.array([source in sources or source == DRAIN for source in self._sources], dtype=np.bool_)
 
-    def _input(self, node: NodeClock) -> Int64s:
-        """What the clock of the node's sources shows before all causes, then at each."""
-        if node.sources not in self._shown:
-            moves = self._moves(node)
-            start = node.of_input(self._starts)
+    def _input(self, sources: frozenset[str]) -> Int64s:
+        """What the clock of these sources shows before all causes, then at each."""
+        if sources not in self._shown:
+            moves = self._moves(sources)
+            start = Branch(sources, 0).of_input(self._starts)
             clock = np.where(moves[self.order.origin], self.order.clock, start)
-            self._shown[node.sources] = np.maximum.accumulate(np.append(start, clock))
-        return self._shown[node.sources]
+            self._shown[sources] = np.maximum.accumulate(np.append(start, clock))
+        return self._shown[sources]
 
 
 class _ByInput:
     def __init__(self, clock: InputClock, name: str, at: Moments, before: int) -> None:
         self._clock, self._name, self._at, self._before = clock, name, at, before
-        self._hold = clock.nodes[name].hold
         self.clock: Int64s = np.maximum.accumulate(np.maximum(clock.at(name, at), before))
         now, kept = clock.end(name)
         self.now, self.kept = max(now, before), max(kept, before)
@@ -324,7 +349,7 @@ class _ByInput:
     def passes(self, due: Int64s, own: Int64s | None = None) -> Int64s:
         # Events up to `len(at)` are records of the node; those behind stand for the causes before which time releases.
         # What is due already when it begins to wait comes out at its own record.
-        cause = np.where(due <= self._before, 0, self._clock.passing(self._name, due + self._hold))
+        cause = np.where(due <= self._before, 0, self._clock.passing(self._name, due))
         event = len(self._at) + cause
         return event if own is None else np.where(due <= self.clock[own], own, event)
 
@@ -333,7 +358,7 @@ class _ByInput:
         counts = np.minimum(event + 1, records)
         out = np.flatnonzero((event >= records) & (event < self.never))
         if len(out):
-            cause, clock = event[out] - records, due[out] + self._hold
+            cause, clock = event[out] - records, self._clock.moments(self._name, due[out])
             place = self._clock.places[self._name]
             turn = np.zeros(len(out), dtype=np.int64)
             released = self._clock.routes.released_at(self._name, cause, clock, place, turn)
@@ -348,7 +373,7 @@ class _ByInput:
         event, records = event[order], len(self._at)
         own, out = event[event < records], order[event >= records]
         mine = self.given(own, turns(own))
-        cause, moments = event[len(own) :] - records, due[out] + self._hold
+        cause, moments = event[len(own) :] - records, self._clock.moments(self._name, due[out])
         released = self._clock.released(self._name, cause, moments, [keys[at] for at in out.tolist()], whole)
         at = Moments.concat([mine, released])
         sorting = processing(at)
@@ -356,6 +381,11 @@ class _ByInput:
 
     def given(self, event: Int64s, turn: Int64s) -> Moments:
         return self._clock.routes.beside(self._at.take(event), self._name, turn)
+
+
+def _lowest(shown: Iterable[Int64s]) -> Int64s:
+    lowest: Int64s = reduce(np.minimum, shown)
+    return lowest
 
 
 def _begins(order: Order) -> Mask:

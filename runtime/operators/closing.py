@@ -5,7 +5,8 @@ step that closes more windows of a stage than go at once. What comes ahead of th
 windows go, `AT_ONCE` at a time; the step and what comes behind it have the last of them. The results are the same: the
 step is the cause of all, and their moments order them.
 
-Only for windows with a final result that nothing in their stage looks into, keeps or waits behind; those go at once.
+Only for windows with a final result that nothing in their stage looks into, keeps or waits behind, and that close by
+one clock: not by the lowest of several. Those go at once.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ class Closing:
             return None
         (node,) = waiting
         assert isinstance(node.operation, Aggregate)
-        clock = node_clocks(plan)[node.name]
+        branch, *others = node_clocks(plan)[node.name].branches
         prefix = store_prefix(stage, node.name) + SUFFIX
-        return Closing(node.name, node.operation, kv, prefix, clock.sources, clock.hold)
+        return None if others else Closing(node.name, node.operation, kv, prefix, branch.sources, branch.hold)
 
     def step(self, inputs: Sequence[Input]) -> tuple[Frontier, Batch] | None:
         """The first step among the inputs by which more than `AT_ONCE` windows close, and its place; None if none does.

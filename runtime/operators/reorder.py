@@ -57,8 +57,7 @@ class _Reorder(Step):
             site.peak(GRACE_NEEDED, int(behind.max()))
         order, number = site.batch.order_of(flow.at)
         own = np.flatnonzero(~late)
-        clock = site.moving(flow)[own] + site.held_back
-        place = places(clock, order.take(own), turns(number)[own], site.batch.origins)
+        place = places(site.of_input(flow)[own], order.take(own), turns(number)[own], site.batch.origins)
         flow = flow.select(~late)
         due = timing.passes(flow.time + within, own)
         stored = list(self._buffer.pop_until(timing.now - within))

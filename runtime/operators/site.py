@@ -160,16 +160,15 @@ class Site:
             return by_records(self.routes, name, flow.at, self.moving(flow) if moving is None else moving, before)
         return clock.timing(name, flow.at, before)
 
-    @property
-    def held_back(self) -> int:
-        """How far the clock of the node is behind the input's."""
+    def of_input(self, flow: Flow) -> Int64s:
+        """The clock of all sources of the node at each record, whatever has been held back above it."""
         clock = self.batch.clock
-        return 0 if clock is None else clock.nodes[self.node.name].hold
+        return self.moving(flow) if clock is None else clock.of_input(self.node.name, flow.at)
 
     def limit(self, flow: Flow) -> Int64s | None:
         """The clock by which a store is asked for these records: that of the node that asks; None: the store's own."""
         clock = self.batch.clock
-        return None if clock is None else clock.limit(self.asker or self.node.name, flow.at)
+        return None if clock is None else clock.at(self.asker or self.node.name, flow.at)
 
     def horizon(self) -> int | None:
         """The lowest clock by which the node's table is asked after this batch; None: its own stream time decides."""

@@ -80,7 +80,7 @@ class InputOracle:
         for name, clock in self._clocks.items():
             node = self._plan.node(name)
             if node.operation.waits and (node.kind == "table" or node.operation.in_order):
-                self._floors[name] = max(self._starts[source] for source in clock.sources) + clock.holds
+                self._floors[name] = clock.of_input(self._starts) + clock.holds
 
     def shown(self, node: str) -> int:
         """See `InputTime`."""
@@ -88,33 +88,32 @@ class InputOracle:
 
     def asked(self, node: str) -> int:
         """See `InputTime`."""
-        clock = self._clocks[node]
-        return self._at(node) if len(clock.branches) == 1 else clock.lowest(self._starts)
+        return self._at(node)
 
     def _at(self, node: str) -> int:
-        clock = self._clocks[node]
-        moment = self._moment if self._by == _ANY or self._by in clock.sources else -1
-        return max(moment, *(self._starts[source] for source in clock.sources)) - clock.hold
+        found = []
+        for branch in self._clocks[node].branches:
+            moment = self._moment if self._by == _ANY or self._by in branch.sources else -1
+            found.append(max(moment, branch.of_input(self._starts)) - branch.hold)
+        return min(found)
 
     def ahead_of(self, node: str) -> int:
         """See `InputTime`."""
-        clock = self._clocks[node]
-        before = max(self._starts[source] for source in clock.sources) - clock.hold
-        return self._at(node) if self._releasing else before
+        return self._at(node) if self._releasing else self._clocks[node].shown(self._starts)
 
     def kept(self, node: str) -> int:
         """See `InputTime`."""
-        clock = self._clocks[node]
-        return max(self._starts[source] for source in clock.sources) - clock.hold if self._ending else self.shown(node)
+        return self._clocks[node].shown(self._starts) if self._ending else self.shown(node)
 
     def _release(self, until: int, source: str | None = None) -> None:
         """What comes out up to a moment of the input's clock, if this source moves it there."""
         while True:
             due = [
-                (due + self._clocks[name].hold, self._places[name], name)
+                (moment, self._places[name], name)
                 for stage in self._stages
                 for name, due in stage.due().items()
-                if (source is None and name not in self._forgetting) or source in self._clocks[name].sources
+                if source is not None or name not in self._forgetting
+                for moment in self._moments(name, due, source)
             ]
             if not due or min(due)[0] > until:
                 return
@@ -125,6 +124,16 @@ class InputOracle:
             for waiting in zip(*taken, strict=True):  # the copies of a node hold the same
                 self._through(None, {number: (name, one) for number, one in zip(at_work, waiting, strict=True)})
             self._releasing = False
+
+    def _moments(self, node: str, due: int, source: str | None) -> list[int]:
+        """What the input's clock shows when this source, or the end of all, moves the node's to a time; none if other
+        sources have to move, too."""
+        branches = self._clocks[node].branches
+        behind = [one for one in branches if one.of_input(self._starts) < due + one.hold]
+        if any(source is not None and source not in one.sources for one in behind):
+            return []
+        moved = behind or [one for one in branches if source is None or source in one.sources]
+        return [max(due + one.hold for one in moved)] if moved else []
 
     def _through(self, read: Result | None, released: Mapping[int, Released]) -> None:
         """What comes of what was read, or released in some stages, in all stages."""

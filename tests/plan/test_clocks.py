@@ -8,7 +8,7 @@ import pytest
 
 from vsc.compiler.driver import compile_topology
 from vsc.plan import Plan, StreamTableJoin, Window
-from vsc.plan.clocks import NodeClock, WindowEnds, moments_due, node_clocks, stepping
+from vsc.plan.clocks import Branch, NodeClock, WindowEnds, moments_due, node_clocks, stepping
 
 SOURCES = """
 stream sales (sku string, country string, n int) from memory () key sku;
@@ -30,7 +30,7 @@ def _clock(text: str, name: str) -> tuple[frozenset[str], int]:
 
 def _of(source: str, holds: int = 0) -> NodeClock:
     sources = frozenset({source})
-    return NodeClock(sources, 0, holds, frozenset({sources}))
+    return NodeClock(sources, (Branch(sources, 0),), holds)
 
 
 def test_a_join_with_a_table_goes_by_the_stream_and_holds_nothing_back_from_itself() -> None:

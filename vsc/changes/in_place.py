@@ -61,7 +61,7 @@ def _clocks_stay(old: Plan, new: Plan, nodes: Nodes) -> bool:
     if old.clock != new.clock or new.clock == "records":
         return old.clock == new.clock
     was, now = node_clocks(old), node_clocks(new)
-    return all(was[before.name].hold == now[name].hold for name, before in nodes.pairs.items())
+    return all(was[before.name].branches == now[name].branches for name, before in nodes.pairs.items())
 
 
 def _stands(was: Stage, now: Stage, nodes: Nodes) -> bool:

@@ -2,46 +2,60 @@
 
 The *input's clock* at a place in D12's order is the highest event time so far of a set of sources. A node's clock is
 that of the sources whose records drive it, less its *hold*: how long its records may have been held back above it, so
-that a record that was in time where it was read is in time there.
+that a record that was in time where it was read is in time there. What is held back above a node goes on by the clock
+of its own sources. Where that meets other sources, the node's clock is the lowest that any branch with a hold shows:
+another source that is ahead makes nothing late that still waits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from vsc.plan.nodes import Node, Plan
 from vsc.plan.operations import Aggregate, GroupChanges, Source, Window
 from vsc.plan.record import record
 
-__all__ = ["NodeClock", "WindowEnds", "held_back_by", "moments_due", "node_clocks", "stepping"]
+__all__ = ["Branch", "NodeClock", "WindowEnds", "held_back_by", "moments_due", "node_clocks", "stepping"]
 
 
 @record
-class NodeClock:
-    """A node's clock is that of `sources`, less `hold` ms; it `holds` records back itself, for so many ms at most.
-
-    Only the nodes of dead letters have no `sources`. A joined table has rows of windows of different sources, each of
-    which closes by the clock of its own: `branches` are these. Of all other nodes they are the sources together.
-    """
+class Branch:
+    """Where records come to a node that have been held back for up to `hold` ms, by the clock of `sources`."""
 
     sources: frozenset[str]
     hold: int
-    holds: int
-    branches: frozenset[frozenset[str]]
 
     def of_input(self, starts: Mapping[str, int]) -> int:
         """The input's clock where each source's is the one in `starts`; -1 before the first record."""
         return max((starts.get(source, -1) for source in self.sources), default=-1)
 
+
+@record
+class NodeClock:
+    """A node's clock is the lowest of what its `branches` show: of each the clock of its sources, less its hold.
+
+    Branches are where records come from that may have been held back; where none are, all `sources` together. Windows
+    that a table takes over close by the clock of their own sources, so these are branches, with a hold or without. The
+    node `holds` records back itself, for so many ms at most. Only the nodes of dead letters have no `sources`.
+    """
+
+    sources: frozenset[str]
+    branches: tuple[Branch, ...]
+    holds: int
+
+    @property
+    def hold(self) -> int:
+        """For how many ms records may have been held back above the node."""
+        return max(branch.hold for branch in self.branches)
+
+    def of_input(self, starts: Mapping[str, int]) -> int:
+        """The clock of all its sources where each one's is that in `starts`; -1 before the first record."""
+        return Branch(self.sources, 0).of_input(starts)
+
     def shown(self, starts: Mapping[str, int]) -> int:
         """The node's clock there."""
-        return self.of_input(starts) - self.hold
-
-    def lowest(self, starts: Mapping[str, int]) -> int:
-        """The lowest of the clocks by which the windows close that the node joins."""
-        found = (max((starts.get(source, -1) for source in branch), default=-1) for branch in self.branches)
-        return min(found, default=-1) - self.hold
+        return min(branch.of_input(starts) - branch.hold for branch in self.branches)
 
 
 def node_clocks(plan: Plan) -> Mapping[str, NodeClock]:
@@ -50,29 +64,46 @@ def node_clocks(plan: Plan) -> Mapping[str, NodeClock]:
     clocks: dict[str, NodeClock] = {}
     for node in plan.nodes:
         own = {node.name} if isinstance(node.operation, Source) else ()
-        hold = max((clocks[name].hold + clocks[name].holds for name in node.driving), default=0)
         sources = frozenset(own).union(*(clocks[name].sources for name in node.driving))
-        branches = frozenset((sources,))
-        if _joins_windows(node, nodes):
-            branches = frozenset().union(*(clocks[name].branches for name in node.driving))
-        clocks[node.name] = NodeClock(sources, hold, _held_back(node, nodes), branches)
+        let_out = tuple(_let_out(node, nodes, clocks))
+        branches = tuple(one for one in let_out if not any(_covers(other, one) for other in let_out))
+        clocks[node.name] = NodeClock(sources, branches or (Branch(sources, 0),), _held_back(node, nodes))
     return clocks
 
 
-def _joins_windows(node: Node, nodes: Mapping[str, Node]) -> bool:
-    """Whether its rows are of windows that other nodes have begun."""
-    if node.kind != "table" or not node.driving or node.operation.begins_windows:
-        return False
-    return all(_window(nodes[name], nodes) is not None for name in node.driving)
+def _let_out(node: Node, nodes: Mapping[str, Node], clocks: Mapping[str, NodeClock]) -> Iterator[Branch]:
+    """What is held back above the node, and the clocks by which windows close that it takes over."""
+    takes_over = _is_windowed(node) and not node.operation.begins_windows
+    found = set()
+    for name in node.driving:
+        windowed = takes_over and _is_windowed(nodes[name])
+        for branch in clocks[name].branches:
+            if windowed or branch.hold + clocks[name].holds:
+                found.add(replace(branch, hold=branch.hold + clocks[name].holds))
+    yield from sorted(found, key=lambda one: (one.hold, sorted(one.sources)))
 
 
-def held_back_by(plan: Plan, name: str, clocks: Mapping[str, NodeClock]) -> tuple[str, ...]:
-    """The nodes above `name` that make up its hold, the first one that records come to first."""
+def _is_windowed(node: Node) -> bool:
+    return node.kind == "table" and node.bounds > 0
+
+
+def _covers(one: Branch, other: Branch) -> bool:
+    """Whether one branch never shows more than another one."""
+    return one != other and one.sources <= other.sources and one.hold >= other.hold
+
+
+def held_back_by(plan: Plan, name: str, branch: Branch, clocks: Mapping[str, NodeClock]) -> tuple[str, ...]:
+    """The nodes above `name` that make up the hold of one of its branches, the first one that records come to first."""
     found: list[str] = []
-    at = plan.node(name)
-    while clocks[at.name].hold:
-        at = max(map(plan.node, at.driving), key=lambda node: clocks[node.name].hold + clocks[node.name].holds)
-        found += [at.name] if clocks[at.name].holds else []
+    at = name
+    while branch.hold:
+        at, branch = next(
+            (above, one)
+            for above in plan.node(at).driving
+            for one in clocks[above].branches
+            if branch == replace(one, hold=one.hold + clocks[above].holds)
+        )
+        found += [at] if clocks[at].holds else []
     return tuple(reversed(found))
 
 
@@ -134,22 +165,25 @@ def moments_due(plan: Plan) -> Mapping[str, frozenset[WindowEnds] | None]:
     asking = _asking(plan, clocks)
     for node in plan.nodes:
         if node.name in asking:
-            due = _due(node, nodes, clocks[node.name])
-            for source in clocks[node.name].sources:
-                known = by_source[source]
-                by_source[source] = None if due is None or known is None else known | {due}
+            clock = clocks[node.name]
+            for branch in clock.branches:
+                due = _due(node, nodes, branch.hold + clock.holds)
+                for source in clock.sources if due is None else branch.sources:
+                    known = by_source[source]
+                    by_source[source] = None if due is None or known is None else known | {due}
     return by_source
 
 
-def _due(node: Node, nodes: Mapping[str, Node], clock: NodeClock) -> WindowEnds | None:
-    """When what the node holds can be due: windows of one size close one after the other."""
+def _due(node: Node, nodes: Mapping[str, Node], hold: int) -> WindowEnds | None:
+    """When what the node holds can be due by a clock that is `hold` behind at what it gives: windows of one size close
+    one after the other."""
     operation = node.operation
     if not operation.waits or not (operation.begins_windows or operation.holds_windows):
         return None
     window = _window(node, nodes)
     if window is None or window.kind not in ("tumbling", "hopping"):
         return None
-    return WindowEnds(replace(window, grace=0), clock.hold + clock.holds - window.span)
+    return WindowEnds(replace(window, grace=0), hold - window.span)
 
 
 def _held_back(node: Node, nodes: Mapping[str, Node]) -> int:

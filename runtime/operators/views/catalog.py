@@ -84,7 +84,7 @@ def _opened(plan: Plan, store: StoreInfo, kv: OrderedKV, clock: int | None) -> S
 def _clocks(plan: Plan, store: StoreInfo, starts: Mapping[str, int]) -> tuple[int, list[int]]:
     """What the clock of a store's node shows, and those of the nodes that look into it."""
     clocks, asking = node_clocks(plan), askers(plan, plan.stages[store.stage]).get(store.node, ())
-    return clocks[store.node].shown(starts), [clocks[name].lowest(starts) for name in asking]
+    return clocks[store.node].shown(starts), [clocks[name].shown(starts) for name in asking]
 
 
 def left_behind(plan: Plan, stage: Stage, node: Node) -> StoreInfo:
@@ -110,8 +110,9 @@ def next_due(plan: Plan, stage: Stage, kv: OrderedKV) -> list[tuple[int, list[st
         assert side.due is not None, f"{node.operation.op} waits for nothing"
         due = side.due(node, node.operation, kv, store_prefix(stage, node.name) + side.suffix)
         if due is not None:
-            clock = clocks[node.name]
-            found[clock.sources] = min(due + clock.hold, found.get(clock.sources, due + clock.hold))
+            for branch in clocks[node.name].branches:
+                moment = due + branch.hold
+                found[branch.sources] = min(moment, found.get(branch.sources, moment))
     return sorted((due, sorted(sources)) for sources, due in found.items())
 
 

@@ -1,6 +1,6 @@
 """What users are shown of stream time: the clock of the node that keeps a store, and how far it is behind its sources.
 
-By the clock of the input, a node's clock is that less a constant, but never below what its partitions had before. By
+By the clock of the input, a node's clock is that less its hold, but never below what its partitions had before. By
 records, each partition has its own. Always shown is the lowest, since that is what something may wait for. Also what
 keeps a table's history for longer than its retention: a node that looks into it by a clock that is behind.
 """
@@ -54,10 +54,9 @@ class NodeClocks:
 
     def shown(self, node: str, lowest: int | None, sources: Mapping[str, int]) -> ShownClock:
         """The clock of `node`, where its lowest partition is at `lowest`, and each of the `sources` at its time."""
-        own, hold = self._of_input(node, sources), self._nodes[node].hold
+        own, of_input = self._of_input(node, sources), self._nodes[node].of_input(sources)
         if own is None:
             return ShownClock(lowest, None)
-        of_input = own + hold
         time = lowest
         if self._by_input and own >= 0:
             time = own if lowest is None else max(lowest, own)
@@ -79,7 +78,6 @@ class NodeClocks:
         return HeldHistory(self._owners[name], late[name])
 
     def _of_input(self, node: str, sources: Mapping[str, int]) -> int | None:
-        """The clock of the input that `node` goes by, less its hold; None where nothing has come yet."""
+        """What the input makes of the clock of `node`; None where nothing has come yet."""
         own = self._nodes[node]
-        times = [sources[source] for source in own.sources if source in sources]
-        return max(times) - own.hold if times else None
+        return own.shown(sources) if own.sources.intersection(sources) else None
