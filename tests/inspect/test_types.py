@@ -94,7 +94,13 @@ def test_json_fractions_with_more_digits_than_a_double_has_are_decimals() -> Non
         (["1,5"], "string"),
         (["x"], "string"),
         (["", ""], "string"),
-        (['""', "1"], "string"),
+        (['""', "1"], "bigint"),
+        (['""', "1.5"], "double"),
+        (['""', "true"], "boolean"),
+        (['""', "2026-03-02"], "date"),
+        (['""', "2026-03-02 10:00:00"], "timestamp"),
+        (['""', "x"], "string"),
+        (['""', '""'], "string"),
     ],
 )
 def test_csv(cells: list[str], type: str) -> None:
@@ -124,6 +130,36 @@ def test_one_text_for_null_is_an_option_and_several_are_told() -> None:
         STRING, ("2 × ? or NA, else bigint",), (),
     )  # fmt: skip
     assert seen.profile.nulls == {"id": 0, "n": 1}
+
+
+def test_quoted_empty_cells_are_null_but_in_texts() -> None:
+    Path("x.csv").write_text('id,n,day,text,at\n1,"","","",""\n"2",5,"2026-03-02","a","02.03.2026 10:00:00"\n')
+    seen = look("x.csv")
+    assert types("x.csv") == {"id": "bigint", "n": "bigint", "day": "date", "text": "string", "at": "string"}
+    assert seen.profile.nulls == {"id": 0, "n": 1, "day": 1, "text": 0, "at": 0}
+    assert (seen.columns[4].notes, seen.columns[4].patterns) == (
+        ("times written as dd.MM.yyyy HH:mm:ss, and empty ones",), (),
+    )  # fmt: skip
+    Path("y.csv").write_text('n\n"1,5"\n""\n')
+    assert look("y.csv").columns[0].notes[0].startswith("decimal commas: try_cast(replace(n, ',', '.')")
+
+
+def test_rows_that_parquet_holds_and_a_run_cannot_read() -> None:
+    Path("in").mkdir()
+    pq.write_table(pa.table({"x": pa.array([5, 2**53 + 1, None], pa.int64())}), "in/a.parquet")
+    pq.write_table(pa.table({"x": pa.array([1.5], pa.float64())}), "in/b.parquet")
+    seen = look("in")
+    assert (types("in"), seen.profile.rows, seen.profile.nulls) == ({"x": "double"}, 3, {"x": 1})
+    assert (seen.headers.unreadable, seen.headers.first_unreadable) == (
+        1,
+        "in/a.parquet, row 2: x does not fit in double",
+    )
+    far = pa.array([1, 2**62], pa.int64()).view(pa.timestamp("ms"))
+    pq.write_table(pa.table({"id": [1, 2], "at": far}), "c.parquet")
+    seen = look("c.parquet")
+    assert (seen.profile.rows, seen.headers.unreadable, seen.headers.first_unreadable) == (
+        1, 1, "c.parquet, row 2: at does not fit in timestamp",
+    )  # fmt: skip
 
 
 def test_csv_rows_and_columns_that_a_run_cannot_use() -> None:

@@ -26,7 +26,7 @@ _BLOCK = 1 << 22
 
 
 class Delimited:
-    """Reads CSV files with the same cells as `vsc run`: an empty cell is null, a quoted empty one is not."""
+    """Reads CSV files with the same cells as `vsc run`: an empty cell is null, a quoted empty one in a text is not."""
 
     def __init__(self) -> None:
         self.separators: dict[str, str] = {}
@@ -53,7 +53,7 @@ class Delimited:
             for batch in self._cells(file, sample.limit, header):
                 for name in names:
                     if len(there := batch.column(name).drop_null()):
-                        texts[name].see(there, markers=True)
+                        texts[name].see(there, cells=True)
         self.null, columns = _without_markers(texts)
         columns = [
             replace(column, absent=len(sample.files) - present[column.name])
@@ -205,10 +205,11 @@ def _without_markers(texts: dict[str, Texts]) -> tuple[str, list[DataColumn]]:
 
 
 def _typed(texts: pa.Array, column: DataColumn) -> pa.Array:
-    """Cells as the column's type, which is known to fit all of them."""
+    """Cells as the column's type, which is known to fit all of them. A quoted empty one is null but in a text."""
+    if column.type == STRING:
+        return texts
+    texts = pc.if_else(pc.equal(texts, ""), None, texts)
     match str(column.type):
-        case "string":
-            return texts
         case "timestamp":
             return instants(texts, *column.patterns[:1])
         case "date" if column.patterns:

@@ -116,13 +116,16 @@ class Texts:
         self.markers: set[str] = set()
         self.numbers = Numbers()
         self.booleans = self.numeric = self.dates = self.times = True
-        self.has_comma = False
+        self.has_comma = self.has_blank = False
         self.commas = list(_COMMAS)
         self.patterns = set(_PATTERNS)
 
-    def see(self, texts: pa.Array, markers: bool = False) -> None:
-        """Takes in texts, none of them null. With `markers`, it counts texts that may stand for null separately."""
-        if markers:
+    def see(self, texts: pa.Array, cells: bool = False) -> None:
+        """Takes in texts, none of them null. Of `cells`, as in CSV, it leaves out empty ones, and counts texts that may
+        stand for null separately."""
+        if cells:
+            filled = texts.filter(pc.not_equal(texts, ""))
+            self.has_blank, texts = self.has_blank or len(filled) < len(texts), filled
             marked = pc.is_in(texts, pa.array(MARKERS))
             found = pc.sum(marked).as_py() or 0
             if found:
@@ -168,11 +171,15 @@ class Texts:
                 return DataColumn(name, DATE)
             return DataColumn(name, TIMESTAMP, local=self.local > 0)
         if cells and self.commas and self.has_comma:
-            ways = {what: f"cast({way.format(written(name))} as decimal(18, 4))" for what, _, way in self.commas[::-1]}
+            cast = "try_cast" if self.has_blank else "cast"
+            ways = {
+                what: f"{cast}({way.format(written(name))} as decimal(18, 4))" for what, _, way in self.commas[::-1]
+            }
             return DataColumn(name, STRING, (" or ".join(f"{what}: {way}" for what, way in sorted(ways.items())),))
         patterns = tuple(sorted(self.patterns))
-        notes = (f"times written as {' or '.join(patterns)}",) if patterns else ()
-        return DataColumn(name, STRING, notes, patterns)
+        blank = ", and empty ones" if self.has_blank else ""
+        notes = (f"times written as {' or '.join(patterns)}{blank}",) if patterns else ()
+        return DataColumn(name, STRING, notes, () if blank else patterns)  # a pattern fails on an empty one
 
 
 def _all(texts: pa.Array, pattern: str) -> bool:
