@@ -124,7 +124,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The chain, oldest first: a snapshot, or the seeds of a query that goes on from another; then changelogs."""
+    """The chain, oldest first: at most one snapshot, in front, then changelogs."""
 
     blobs: tuple[Blob, ...] = ()
 

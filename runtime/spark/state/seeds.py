@@ -2,20 +2,21 @@
 
 They come with the first epoch, as lines ``seed STAGE PARTITION BASE64`` of the control source: each a changelog of some
 rows, for one stage and partition. Guarantees: no key is in two seeds of a partition, so their order does not matter;
-what a call has taken becomes the beginning of its chain (`protocol`), one blob a chunk, by their names, and Spark
-rolls it back with the call.
+what a call has taken becomes the snapshot at the beginning of its chain (`protocol`), chunk by chunk
+as it comes, and Spark rolls it back with the call.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import uuid
 import zlib
 from collections.abc import Iterable, Iterator
 
 from vsc.runtime.errors import StateError
 from vsc.runtime.spark.exchange.wire import BLOB_BYTES, WireRow
-from vsc.runtime.spark.state.protocol import Blob, BlobStore, Manifest, blob_name
+from vsc.runtime.spark.state.protocol import Blob, BlobStore, Manifest
 from vsc.runtime.state.changelog import encode_changelog
 
 __all__ = ["SEED", "Seeds", "packed", "seed_line", "seed_row"]
@@ -59,26 +60,31 @@ def seed_row(line: bytes) -> WireRow | None:
 
 
 class Seeds:
-    """The seeds that one call takes into the state that it is about to open; `call` is its name."""
+    """The seeds that one attempt at `call` takes into the state that it is about to open.
+
+    The name of their blob is the attempt's own: their chunks are numbered as they come, in no order of their own.
+    """
 
     def __init__(self, blobs: BlobStore, call: str) -> None:
-        self._blobs, self._call = blobs, call
-        self._taken: list[Blob] = []
+        self._blobs, self._name = blobs, f"{call}-{uuid.uuid4().hex}.seed"
+        self._lengths: list[int] = []
+        self._checksums: list[int] = []
 
     def take(self, chunk: bytes) -> None:
         """Stores a chunk. Raises StateError if the state has begun before."""
-        if not self._taken and self._blobs.manifest() is not None:
+        if not self._lengths and self._blobs.manifest() is not None:
             raise StateError("a seed of the state has come, but the state has begun already")
-        name = f"{blob_name(self._call, '', chunk)}.seed"
-        self._blobs.put(name, 0, chunk)
-        self._taken.append(Blob(name, "snapshot", name, (len(chunk),), (zlib.crc32(chunk),)))
+        self._blobs.put(self._name, len(self._lengths), chunk)
+        self._lengths.append(len(chunk))
+        self._checksums.append(zlib.crc32(chunk))
 
     @property
     def taken(self) -> bool:
         """Whether there were any."""
-        return bool(self._taken)
+        return bool(self._lengths)
 
     def settle(self) -> None:
         """Makes what was taken the beginning of the chain."""
-        if self._taken:
-            self._blobs.set_manifest(Manifest(tuple(sorted(self._taken, key=lambda blob: blob.name))).dump())
+        if self._lengths:
+            blob = Blob(self._name, "snapshot", self._name, tuple(self._lengths), tuple(self._checksums))
+            self._blobs.set_manifest(Manifest((blob,)).dump())
