@@ -81,7 +81,7 @@ class TimeOrderedBuffer:
         """
         if not self._count or timestamp < 0:
             return iter(())
-        due = list(self._kv.scan(self._rows, self._rows + _NUMBER.pack(timestamp + 1)))
+        due = self._kv.between(self._rows, self._rows + _NUMBER.pack(timestamp + 1))
         if due:
             self._count -= len(due)
             self._kv.write([self._meta_row()], [row_key for row_key, _ in due])

@@ -29,6 +29,10 @@ class OrderedKV(Protocol):
         """Iterate over the rows with ``start <= key < end`` (`end` None: to the last key), ascending or descending."""
         ...
 
+    def between(self, start: bytes, end: bytes | None) -> list[tuple[bytes, bytes]]:
+        """All rows with ``start <= key < end``, ascending: less work than a `scan` to its end."""
+        ...
+
     def write(
         self,
         puts: Iterable[tuple[bytes, bytes]],

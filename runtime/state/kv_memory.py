@@ -70,6 +70,10 @@ class MemoryKV:
             else:
                 start = keys[-1] + b"\0"
 
+    def between(self, start: bytes, end: bytes | None) -> list[tuple[bytes, bytes]]:
+        """All rows with ``start <= key < end``, ascending."""
+        return list(self.scan(start, end))
+
     def write(
         self,
         puts: Iterable[tuple[bytes, bytes]],

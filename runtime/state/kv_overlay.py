@@ -147,6 +147,10 @@ class OverlayKV:
         """Iterate over the rows with ``start <= key < end``."""
         return self._merged(start, end, reverse) if self._changed else self._base.scan(start, end, reverse)
 
+    def between(self, start: bytes, end: bytes | None) -> list[tuple[bytes, bytes]]:
+        """All rows with ``start <= key < end``, ascending."""
+        return list(self._merged(start, end, False)) if self._changed else self._base.between(start, end)
+
     def _merged(self, start: bytes, end: bytes | None, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
         rows, deleted, hidden = self._own.rows, self._deleted, self._hidden
         own = self._own.scan(start, end, reverse)

@@ -106,9 +106,7 @@ class RocksKV:
 
     def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         """Iterate over the rows with ``start <= key < end``, as they are now; ends early if the map is closed."""
-        options = ReadOptions()
-        if end is not None:
-            options.set_iterate_upper_bound(end)
+        options = _up_to(end)
         try:
             rows = self._db.items(backwards=reverse, from_key=end if reverse else start, read_opt=options)
         except Exception as error:
@@ -116,6 +114,14 @@ class RocksKV:
         scan = _Scan(self, rows, options, start if reverse else None)
         self._scans.add(scan)
         return scan
+
+    def between(self, start: bytes, end: bytes | None) -> list[tuple[bytes, bytes]]:
+        """All rows with ``start <= key < end``, ascending."""
+        options = _up_to(end)
+        try:
+            return list(self._db.items(from_key=start, read_opt=options))
+        except Exception as error:
+            raise self._failed("read", error) from error
 
     def write(
         self,
@@ -221,7 +227,7 @@ class _Scan(Iterator[tuple[bytes, bytes]]):
     ) -> None:
         self._kv = kv
         self._rows: Iterator[tuple[bytes, bytes]] | None = rows
-        self._options = options  # the iterator points to the bound in there, but does not keep it
+        self._options = options  # kept: see `_up_to`
         self._start = start  # rocksdict's `set_iterate_lower_bound` sets the upper one
 
     def __next__(self) -> tuple[bytes, bytes]:
@@ -238,6 +244,14 @@ class _Scan(Iterator[tuple[bytes, bytes]]):
     def end(self) -> None:
         """Release RocksDB's iterator."""
         self._rows = None
+
+
+def _up_to(end: bytes | None) -> ReadOptions:
+    """Options of a scan; its iterator points to the bound in there, but does not keep it."""
+    options = ReadOptions()
+    if end is not None:
+        options.set_iterate_upper_bound(end)
+    return options
 
 
 @functools.cache

@@ -104,8 +104,9 @@ class _Aggregate(Step):
         kind = _LOOPS.get(operation.window.kind)
         if kind is None:
             return WindowColumns(site, operation, folding, self._state(site.kv, folding.calls.numbered))
-        pending = OverlayKV(site.kv)
-        return kind(site, operation, folding, self._state(pending, folding.calls.numbered), pending)
+        pending = OverlayKV(site.kv) if folding.calls.has_entries else None
+        state = self._state(site.kv if pending is None else pending, folding.calls.numbered)
+        return kind(site, operation, folding, state, pending)
 
     def _state(self, kv: OrderedKV, numbered: bool) -> AggregateState:
         return AggregateState(kv, self._site.prefix + SUFFIX, numbered)

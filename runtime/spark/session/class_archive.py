@@ -35,7 +35,8 @@ __all__ = [
 _QUIETLY = ("-XX:+VerifySharedSpaces", "-Xlog:cds*=off")
 """`cds` alone would leave `cds,dynamic`, which tells of each archive that does not fit."""
 _DECIDED = re.compile(r"-Xshare|SharedArchiveFile|ArchiveClassesAtExit|AutoCreateSharedArchive")
-_MADE_HERE = re.compile(r"(?P<name>java-[\d.]+-spark-.+-[0-9a-f]{12})(-\d+)?(\.jsa|\.(?P<process>\d{1,9}))")
+_NAME = r"(?P<name>java-[\d.]+-spark-.+-[0-9a-f]{12})"
+_ARCHIVE, _UNFINISHED = re.compile(_NAME + r"(-\d+)?\.jsa"), re.compile(_NAME + r"\.(?P<process>\d{1,9})")
 _VARIABLES = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
 _OPTIONS, _CLASS_PATH = "spark.driver.extraJavaOptions", "spark.driver.extraClassPath"
 _UNREAD_S = 30 * 24 * 3600
@@ -91,12 +92,8 @@ class Archive:
         """Removes the archives of other Javas, Sparks and jars that nobody has read for a month, and what processes
         that are gone left unfinished."""
         for path in list(self.folder.iterdir()):
-            if (found := _MADE_HERE.fullmatch(path.name)) is None:
-                continue
             with contextlib.suppress(OSError):  # it is in nobody's way
-                unfinished = found["process"] is not None
-                unread = found["name"] != self.name and time.time() - path.stat().st_atime > _UNREAD_S
-                if _is_gone(int(found["process"])) if unfinished else unread:
+                if self._is_unread(path) or _is_unfinished(path):
                     path.unlink()
 
     def options(self) -> list[str]:
@@ -105,6 +102,10 @@ class Archive:
         if self.makes_itself and self.can_be_made() and (path is not None or not os.path.lexists(self._itself())):
             return ["-XX:+AutoCreateSharedArchive", *reading(self._itself())]
         return [] if path is None else reading(path)
+
+    def _is_unread(self, path: Path) -> bool:
+        found = _ARCHIVE.fullmatch(path.name)
+        return found is not None and found["name"] != self.name and time.time() - path.stat().st_atime > _UNREAD_S
 
     def _itself(self) -> Path:
         return self.folder / f"{self.name}.jsa"
@@ -207,6 +208,12 @@ def _folder() -> Path:
 def _is_ours(found: os.stat_result) -> bool:
     """Whether none but this user and root can write there."""
     return found.st_uid in (0, os.getuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _is_unfinished(path: Path) -> bool:
+    """Whether a process that is gone has left it."""
+    found = _UNFINISHED.fullmatch(path.name)
+    return found is not None and _is_gone(int(found["process"]))
 
 
 def _is_gone(process: int) -> bool:

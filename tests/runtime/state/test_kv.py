@@ -41,7 +41,7 @@ def apply_to(model: dict[bytes, bytes], puts: Any, deletes: Any, ranges: Any) ->
 
 def check(kv: OrderedKV, model: dict[bytes, bytes], start: bytes, end: bytes | None) -> None:
     expected = sorted((k, v) for k, v in model.items() if start <= k and (end is None or k < end))
-    assert list(kv.scan(start, end)) == expected
+    assert list(kv.scan(start, end)) == kv.between(start, end) == expected
     assert list(kv.scan(start, end, reverse=True)) == expected[::-1]
     assert kv.get_many(KEYS) == [model.get(key) for key in KEYS] == [kv.get(key) for key in KEYS]
 
@@ -152,7 +152,13 @@ def test_a_scan_outlives_no_close_and_locks_no_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "use",
-    [lambda kv: kv.get(b"a"), lambda kv: kv.get_many([b"a"]), lambda kv: kv.write([]), lambda kv: kv.scan(b"", None)],
+    [
+        lambda kv: kv.get(b"a"),
+        lambda kv: kv.get_many([b"a"]),
+        lambda kv: kv.write([]),
+        lambda kv: kv.scan(b"", None),
+        lambda kv: kv.between(b"", None),
+    ],
 )
 def test_a_closed_map_says_so(use: Callable[[RocksKV], object], tmp_path: Path) -> None:
     kv = RocksKV(tmp_path / "db")

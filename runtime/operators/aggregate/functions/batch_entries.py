@@ -59,16 +59,16 @@ class Counts:
 
 
 class GroupEntries:
-    """What a batch changes in the entries of one group.
+    """What a batch changes in the entries of one group, whose names begin with `prefix`.
 
     `added` are entries by suffix, with the number of the value (-1: none), `gone` those of the store that are removed;
     one that has come back is in both.
     """
 
-    __slots__ = ("_idents", "_prefix", "_read", "_stored", "added", "gone")
+    __slots__ = ("_idents", "_read", "_stored", "added", "gone", "prefix")
 
     def __init__(self, ranges: EntryRanges, group: int) -> None:
-        self._prefix, self._stored = ranges.prefixes[group] + IDENT, ranges.kv if ranges.stored[group] else None
+        self.prefix, self._stored = ranges.prefixes[group], ranges.kv if ranges.stored[group] else None
         self.added: dict[bytes, int] = {}
         self.gone: set[bytes] = set()
         self._idents: dict[bytes, list[bytes]] = {}
@@ -89,8 +89,8 @@ class GroupEntries:
         places = self._idents.setdefault(ident, [])
         if self._stored is not None and ident not in self._read:
             self._read.add(ident)
-            prefix = self._prefix + ident
-            places += [row[len(prefix) :] for row, _ in self._stored.scan(prefix, prefix_end(prefix))]
+            prefix = self.prefix + IDENT + ident
+            places += [row[len(prefix) :] for row, _ in self._stored.between(prefix, prefix_end(prefix))]
         if not places:
             return None
         place = min(places)
@@ -124,7 +124,7 @@ class OnlyEntries(ColumnAccumulator):
         gone: list[bytes] = []
         for group, entries in self.changed.items():
             if chosen[group]:
-                prefix = self.ranges.prefixes[group]
+                prefix = entries.prefix
                 names += [prefix + suffix for suffix in entries.added]
                 numbers += entries.added.values()
                 gone += [prefix + suffix for suffix in entries.gone]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -42,8 +41,9 @@ class _Lists:
 
     __slots__ = ("_numbers",)
 
-    def __init__(self) -> None:
-        self._numbers = array("q")
+    def __init__(self, numbers: Int64s) -> None:
+        """`numbers`: those of lists that are there already, whose stretches are known."""
+        self._numbers = array("q", numbers.tobytes())
 
     def of(self, numbers: Iterable[int]) -> Stretch:
         """A list of these numbers."""
@@ -85,7 +85,7 @@ class _Lists:
 
 
 class Group(GroupEntries):
-    """One group: the `places` of the rows in its list, in order. `rows`: see `CollectSetColumns`."""
+    """One group: the `places` of the rows in its list, in order (see the classes). `rows`: see `CollectSetColumns`."""
 
     __slots__ = ("places", "rows")
 
@@ -125,21 +125,28 @@ class Collected(OnlyEntries):
 
     def __init__(self, of: DataType, mark: bytes) -> None:
         super().__init__(of)
-        self._of, self._mark, self._lists = of, mark, _Lists()
+        self._of, self._mark, self._lists = of, mark, _Lists(np.zeros(0, dtype=np.int64))
         self._groups: dict[int, Group] = {}
 
     def open(self, ranges: EntryRanges, state: State) -> State:
         self.ranges = ranges
-        data: list[bytes] = []
-        lists = np.zeros((2, len(ranges.prefixes)), dtype=np.int64)
-        for group in np.flatnonzero(ranges.stored).tolist():
+        groups = np.flatnonzero(ranges.stored).tolist()
+        rows: list[tuple[bytes, bytes]] = []
+        ends = [0]
+        for group in groups:
             start = ranges.prefixes[group] + self._mark
-            stored = list(ranges.kv.scan(start, prefix_end(start)))
+            rows += ranges.kv.between(start, prefix_end(start))
+            ends.append(len(rows))
+        names, numbers = [name for name, _ in rows], np.arange(len(rows))
+        lists = np.zeros((2, len(ranges.prefixes)), dtype=np.int64)
+        for group, begin, end in zip(groups, ends, ends[1:], strict=False):
             kept = self._groups[group] = self._empty(group)
-            numbers = range(len(data), len(data) + len(stored))
-            data += map(itemgetter(1), stored)
-            lists[:, group] = self._lists.of(self._read(kept, [row[len(start) :] for row, _ in stored], numbers))
-        (self.values,) = self.row.decode_columns(pa.array(data, pa.binary()))
+            found = self._read(kept, names[begin:end], range(begin, end))
+            lists[:, group] = begin, len(found)
+            if not isinstance(found, range):  # one that is stands there already
+                numbers[begin : begin + len(found)] = found
+        self._lists = _Lists(numbers)
+        (self.values,) = self.row.decode_columns(pa.array([value for _, value in rows], pa.binary()))
         return lists[0], lists[1]
 
     def _empty(self, group: int) -> Group:
@@ -150,8 +157,8 @@ class Collected(OnlyEntries):
         """Which records are rows at all."""
         return valid(rows.args[0])
 
-    def _read(self, kept: Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
-        """The list of one group, given its stored rows and the numbers of their values."""
+    def _read(self, kept: Group, names: list[bytes], numbers: range) -> list[int] | range:
+        """The list of one group, given the names of its stored rows and the numbers of their values."""
         raise NotImplementedError
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
@@ -195,29 +202,30 @@ class Collected(OnlyEntries):
 
 
 class CollectListColumns(Collected):
-    """The values by (event time, arrival), without nulls."""
+    """The values by (event time, arrival), without nulls. `Group.places` are the names of the rows."""
 
     def __init__(self, of: DataType) -> None:
         super().__init__(of, PLACE)
 
-    def _read(self, kept: Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
-        kept.places = stored
+    def _read(self, kept: Group, names: list[bytes], numbers: range) -> range:
+        kept.places = names
         return numbers
 
     def _prepare(self, rows: Rows) -> None:
         packed = np.stack([rows.time, rows.arrival], axis=1).astype(">u8").tobytes()
-        self._places = [packed[at : at + _PLACE] for at in range(0, len(packed), _PLACE)]
+        self._suffixes = [PLACE + packed[at : at + _PLACE] for at in range(0, len(packed), _PLACE)]
 
     def _add(self, kept: Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
-        place, places = self._places[at], kept.places
-        kept.added[PLACE + place] = number
+        suffix, places = self._suffixes[at], kept.places
+        name = kept.prefix + suffix
+        kept.added[suffix] = number
         if ident:
-            kept.identified(ident, place)
-        if not places or place > places[-1]:
-            places.append(place)
+            kept.identified(ident, suffix[len(PLACE) :])
+        if not places or name > places[-1]:
+            places.append(name)
             return self._lists.appended(now, number)
-        between = bisect_left(places, place)
-        places.insert(between, place)
+        between = bisect_left(places, name)
+        places.insert(between, name)
         return self._lists.inserted(now, between, number)
 
     def _remove(self, kept: Group, now: Stretch, at: int, ident: bytes) -> Stretch:
@@ -225,7 +233,7 @@ class CollectListColumns(Collected):
         if place is None:
             return now
         kept.delete(PLACE + place)
-        between = bisect_left(kept.places, place)
+        between = bisect_left(kept.places, kept.prefix + PLACE + place)
         del kept.places[between]
         return self._lists.without(now, between)
 
@@ -240,10 +248,10 @@ class CollectSetColumns(Collected):
     def __init__(self, of: DataType) -> None:
         super().__init__(of, VALUE)
 
-    def _read(self, kept: Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
-        first = []
-        for suffix, number in zip(stored, numbers, strict=True):
-            value, arrival = suffix[:-_ARRIVAL], suffix[-_ARRIVAL:]
+    def _read(self, kept: Group, names: list[bytes], numbers: range) -> list[int]:
+        first, begin = [], len(kept.prefix) + len(VALUE)
+        for name, number in zip(names, numbers, strict=True):
+            value, arrival = name[begin:-_ARRIVAL], name[-_ARRIVAL:]
             if value not in kept.rows:
                 kept.rows[value] = {}
                 first.append((arrival, number))

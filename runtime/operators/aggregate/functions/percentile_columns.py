@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 import pyarrow as pa
 
@@ -28,9 +26,10 @@ class PercentileColumns(Collected):
     def _empty(self, group: int) -> Group:
         return Ranked(self.ranges, group)
 
-    def _read(self, kept: Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
+    def _read(self, kept: Group, names: list[bytes], numbers: range) -> list[int]:
         assert isinstance(kept, Ranked)
-        kept.places, kept.numbers = stored, list(numbers)
+        begin = len(kept.prefix) + len(PLACE)
+        kept.places, kept.numbers = [name[begin:] for name in names], list(numbers)
         return self._chosen(kept)
 
     def _chosen(self, kept: Ranked) -> list[int]:

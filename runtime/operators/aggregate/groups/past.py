@@ -128,20 +128,15 @@ class Past:
     def of(self, group: bytes, since: int, until: int, first: int) -> dict[tuple[int, bytes], Entry]:
         """The entries of a group from `since` to `until`, by time and identity. Their rows have places from `first` on:
         before and after, entry by entry."""
-        chunks: list[_Chunk] = []
-        for width in self._widths:
-            for span in range(since >> width, (until >> width) + 1):
-                prefix = self._prefix(self._entries, width, span) + group
-                for key, value in self._kv.scan(prefix + _NUMBER.pack(since), prefix_end(prefix)):
-                    (last,) = _NUMBER.unpack_from(key, len(prefix))
-                    chunks.append(_Chunk(key, last, value))
+        rows = self._stored(self._entries, self._widths, group, since, until)
+        chunks = [_Chunk(key, *_NUMBER.unpack(rest), value) for key, rest, value in rows]
         self._chunks[group] = sorted(chunks, key=lambda chunk: chunk.last)
-        _, time, rows = unpacked([chunk.value for chunk in chunks])
+        _, time, data = unpacked([chunk.value for chunk in chunks])
         if self._former_widths:
             times, more = self._of_former(group, since, until)
-            time, rows = np.concatenate([time, times]), pa.concat_arrays([rows, more])
+            time, data = np.concatenate([time, times]), pa.concat_arrays([data, more])
         asked = np.flatnonzero(time >= since)
-        columns = self._codec.decode_columns(rows.take(pa.array(asked)))
+        columns = self._codec.decode_columns(data.take(pa.array(asked)))
         head, args = columns[: len(_HEAD)], columns[len(_HEAD) :]
         turn = np.arange(2 * len(asked)).reshape(2, -1).T.reshape(-1)
         both = [pa.concat_arrays([args[i], args[self._count + i]]) for i in range(self._count)]
@@ -159,19 +154,26 @@ class Past:
         times: list[int] = []
         idents: list[bytes] = []
         data: list[bytes] = []
-        for width in self._former_widths:
-            for span in range(since >> width, (until >> width) + 1):
-                prefix = self._prefix(self._former, width, span) + group
-                for key, value in self._kv.scan(prefix + _NUMBER.pack(since), prefix_end(prefix)):
-                    (time,) = _NUMBER.unpack_from(key, len(prefix))
-                    ident = key[len(prefix) + _NUMBER.size :]
-                    self._former_keys[group, time, ident] = key
-                    times.append(time)
-                    idents.append(ident)
-                    data.append(value)
+        for key, rest, value in self._stored(self._former, self._former_widths, group, since, until):
+            (time,), ident = _NUMBER.unpack_from(rest), rest[_NUMBER.size :]
+            self._former_keys[group, time, ident] = key
+            times.append(time)
+            idents.append(ident)
+            data.append(value)
         columns = self._former_codec.decode_columns(pa.array(data, pa.binary()))
         rows = self._codec.encode_columns([pa.array(idents, pa.binary()), *columns], len(data))
         return np.array(times, dtype=np.int64), rows
+
+    def _stored(
+        self, root: bytes, widths: Sequence[int], group: bytes, since: int, until: int
+    ) -> Iterator[tuple[bytes, bytes, bytes]]:
+        """The rows of a group from `since` on, in the spans up to that of `until`: key, what of it is behind the group,
+        value."""
+        for width in widths:
+            for span in range(since >> width, (until >> width) + 1):
+                prefix = self._prefix(root, width, span) + group
+                for key, value in self._kv.between(prefix + _NUMBER.pack(since), prefix_end(prefix)):
+                    yield key, key[len(prefix) :], value
 
     @property
     def rows(self) -> Sequence[tuple[pa.Array, ...]]:

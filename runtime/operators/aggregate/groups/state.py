@@ -136,7 +136,7 @@ class AggregateState:
 
     def rows(self, prefix: bytes) -> list[tuple[bytes, bytes]]:
         """All rows that begin with `prefix`."""
-        return list(self.kv.scan(prefix, prefix_end(prefix)))
+        return self.kv.between(prefix, prefix_end(prefix))
 
     def index(self, place: int, start: int, key: bytes) -> bytes:
         """The row key in the index by time of a window of the group `key`."""

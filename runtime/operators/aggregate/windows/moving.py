@@ -59,7 +59,10 @@ class KeyWindows:
 
 
 class MovingWindows:
-    """Base of the windows of one aggregate, for one batch. `pending` is what `state` writes to, until `commit`."""
+    """Base of the windows of one aggregate, for one batch.
+
+    `pending` is what `state` writes to until `commit`, as its loop changes entries; None: there are none.
+    """
 
     def __init__(
         self,
@@ -67,7 +70,7 @@ class MovingWindows:
         operation: Aggregate,
         folding: Folding,
         state: AggregateState,
-        pending: OverlayKV,
+        pending: OverlayKV | None,
     ) -> None:
         assert operation.window is not None
         self._site, self._final, self._window = site, operation.final, operation.window
@@ -141,7 +144,8 @@ class MovingWindows:
         puts.extend((state.index(*window), b"") for window in shown)
         puts.extend(zip(rows, self._calls.encode_many(changed), strict=True))
         state.write(puts, deletes)
-        self._pending.commit()
+        if self._pending is not None:
+            self._pending.commit()
 
     # ------------------------------------------------------------------------------------------- for the subclasses
 
@@ -157,7 +161,7 @@ class MovingWindows:
     def _scan(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, AnyGroup]]:
         """The stored windows of a group that begin from `first` to `last`, descending."""
         rows, decode = self._state.groups + kb, self._calls.decode
-        for row, data in self._kv.scan(window_key(rows, first), window_key(rows, last + 1), reverse=True):
+        for row, data in reversed(self._kv.between(window_key(rows, first), window_key(rows, last + 1))):
             yield _NUMBER.unpack_from(row, len(rows))[0], decode(data)
 
     def _closed_up_to(self, clock: int) -> int:
