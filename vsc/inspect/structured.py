@@ -67,8 +67,8 @@ class Structured:
                 continue
             said = list(dict.fromkeys(notes.get(name, [])))[:2]
             columns.append(DataColumn(name, known(type), tuple(said), absent=len(sample.files) - present[name]))
-        unreadable, first = self._misfits(sample, columns)
-        return Headers(tuple(columns), tuple(left_out.items()), unreadable=unreadable, first_unreadable=first)
+        unreadable, example = self._misfits(sample, columns)
+        return Headers(tuple(columns), tuple(left_out.items()), unreadable=unreadable, first_unreadable=example)
 
     def batches(self, sample: Sample, headers: Headers) -> Iterator[tuple[DataFile, dict[str, pa.Array]]]:
         """The rows that a run reads, file by file, as columns of the declared types; a column that a file does not have
