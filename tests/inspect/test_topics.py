@@ -122,3 +122,9 @@ def test_what_cannot_be_told(capsys: pytest.CaptureFixture[str], registry: Doubl
     out = capsys.readouterr().out
     assert "`order by` double" in out
     assert "registry_auth = '${registry_auth}'" in out
+
+
+def test_what_to_do_names_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "--registry", "http://127.0.0.1:9", "payments"]) == 2
+    said = capsys.readouterr().err
+    assert "does not answer" in said and said.endswith(" = help: start it, or correct `--registry`\n")

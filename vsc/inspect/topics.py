@@ -47,7 +47,8 @@ def topic_statement(topic: str, wanted: TopicWanted) -> str:
         columns = columns_of(value.schema, wanted.record) if rows is None else rows
         keys = Columns(()) if key is None else columns_of(key.schema)
     except VscRuntimeError as error:
-        raise InspectError(error.message, error.help) from None
+        help = (error.help or "").replace("registry_auth", "registry-auth").replace("`registry", "`--registry")
+        raise InspectError(error.message, help or None) from None
     except ValueError as error:
         raise InspectError(f"the schema of {topic}-value {error}", "name a message with --record") from None
     names = {column.name for column in keys.columns} if rows is None else set()
