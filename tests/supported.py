@@ -11,7 +11,7 @@ __all__ = ["SEAMS", "SPARKS", "cell", "rows"]
 SPARKS = ("4.0", "4.1", "4.2", "4.3")
 SEAMS = {
     "Files": ("files source", "files sink"),
-    "Kafka": ("kafka source", "kafka sink", "formats of Kafka"),
+    "Kafka": ("kafka source", "kafka sink", "formats of Kafka", "a schema registry"),
     "Delta Lake": ("delta source", "delta sink"),
     "Iceberg": ("iceberg source", "iceberg sink"),
     "PostgreSQL": ("jdbc source", "jdbc sink"),
