@@ -129,7 +129,7 @@ class Past:
         """The entries of a group from `since` to `until`, by time and identity. Their rows have places from `first` on:
         before and after, entry by entry."""
         rows = self._stored(self._entries, self._widths, group, since, until)
-        chunks = [_Chunk(key, *_NUMBER.unpack(rest), value) for key, rest, value in rows]
+        chunks = [_Chunk(key, _NUMBER.unpack(rest)[0], value) for key, rest, value in rows]
         self._chunks[group] = sorted(chunks, key=lambda chunk: chunk.last)
         _, time, data = unpacked([chunk.value for chunk in chunks])
         if self._former_widths:
