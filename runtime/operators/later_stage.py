@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.expressions import bind
-from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.closing import AT_ONCE, Closing
 from vsc.runtime.operators.columns.flow import Flow, taken
 from vsc.runtime.operators.columns.keyspace import KeySpaces
@@ -27,7 +26,7 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.in_step import parted
 from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.operators.operator import operator_of
-from vsc.runtime.operators.result import StageResult
+from vsc.runtime.operators.result import StageResult, at_once
 from vsc.runtime.operators.stage_nodes import StageNodes
 from vsc.runtime.operators.steps import end_of_input, entering, gone_on
 from vsc.runtime.operators.views.catalog import held_back
@@ -83,22 +82,6 @@ class LaterStage:
         self._by_input = plan.clock == "input"
         self._closing = Closing.of(plan, self._stage, kv)
 
-    def process(
-        self,
-        inputs: Sequence[tuple[str, Batch]],
-        drain: bool = False,
-        starts: Mapping[str, int] = _NO_STARTS,
-        quiet: Mapping[str, int] = _NO_STARTS,
-    ) -> StageResult:
-        """What `portions` gives, at once."""
-        metrics = Metrics()
-        found: dict[str, list[Batch]] = {}
-        for result in self.portions(inputs, drain, starts, quiet):
-            metrics.merge(result.metrics)
-            for name, batch in result.batches:
-                found.setdefault(name, []).append(batch)
-        return StageResult(tuple((name, Batch.concat(parts)) for name, parts in found.items()), metrics)
-
     def portions(
         self,
         inputs: Sequence[tuple[str, Batch]],
@@ -138,6 +121,8 @@ class LaterStage:
             # The records of one node go through the next nodes before these are drained.
             for number, node in enumerate(self._holding):
                 yield self._released(node.name, number)
+
+    process = at_once(portions)
 
     @property
     def held(self) -> int:

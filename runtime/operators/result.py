@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from typing import ParamSpec
 
 import numpy as np
 
 from vsc.runtime.operators.source.rows import EventTimes
 from vsc.runtime.records import DRAIN, END_OF_TIME, LAST_RANK, Batch, Metrics, Order, Origin
 
-__all__ = ["StageResult", "drained"]
+__all__ = ["StageResult", "at_once", "drained"]
+
+Given = ParamSpec("Given")
 
 _PARTITIONS = 1 << 14
 """More than the possible number."""
@@ -29,6 +33,22 @@ class StageResult:
     metrics: Metrics
     clock: int | None = None
     seen: EventTimes | None = None
+
+
+def at_once(portions: Callable[Given, Iterator[StageResult]]) -> Callable[Given, StageResult]:
+    """What is given the same as `portions`, and gives all its results as one."""
+
+    @wraps(portions)
+    def process(*args: Given.args, **named: Given.kwargs) -> StageResult:
+        metrics = Metrics()
+        found: dict[str, list[Batch]] = {}
+        for result in portions(*args, **named):
+            metrics.merge(result.metrics)
+            for name, batch in result.batches:
+                found.setdefault(name, []).append(batch)
+        return StageResult(tuple((name, Batch.concat(parts)) for name, parts in found.items()), metrics)
+
+    return process
 
 
 def drained(
