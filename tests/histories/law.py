@@ -3,21 +3,36 @@
 For every key and every time t from the clock less the retention on, a complete table as of t is its operation over its
 inputs as of t: in its store, and in what was sent, if each record counts as a put. The right answers come from DuckDB,
 which gets the rows that each source takes, and computes every statement over the rows valid at each of all moments.
+
+Many seeds share a run, since starting one costs more than their rows: each has keys and groups of its own, a world.
 """
 
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from vsc.testing import TopologyTestDriver
+from tests.histories.shapes import APART, SHAPES, Shape
+from tests.oracle import Stores, chunks
+from tests.oracle.epochs import EpochRow
+from tests.runtime.operators.carry.carrying import carried
+from vsc.compiler import compile_topology
+from vsc.plan.nodes import Column, Plan
+from vsc.runtime.local import LocalRuntime
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.views import Question, Status
+from vsc.runtime.operators.views.catalog import open_view, stores_of
+from vsc.runtime.records import Batch
+from vsc.runtime.values import displayed, to_values
 
-__all__ = ["SHAPES", "Case", "Shape", "broken"]
+__all__ = ["Case", "broken"]
 
 ROWS = pa.schema(
     [
@@ -34,53 +49,32 @@ key k timestamp at delete when gone materialize versioned (retention = {retentio
 
 
 @dataclass(frozen=True)
-class Shape:
-    """Statements that make tables, with the same in SQL; `{complete}` stands for the clause of a complete history.
-
-    `complete` has the tables whose history is checked, with their key and the columns of their values. In the SQL,
-    each table is read with the moment `t`; its rows have `since`, from when they are valid, and `seq`, their arrival.
-    """
-
-    text: str
-    views: Mapping[str, str]
-    complete: Mapping[str, tuple[str, str]]
-    reads: frozenset[str] = field(default=frozenset("ab"))
-
-
-@dataclass(frozen=True)
 class Case:
-    """One run: rows of sources by epoch, on how many partitions, and after which epochs it is restarted."""
+    """One run: by epoch its rows of sources, on how many partitions it runs, and whether a restart is behind it; the
+    next epoch may run on others then."""
 
     shape: str
     retention: int
     epochs: Sequence[Sequence[tuple[str, dict[str, Any]]]]
-    partitions: int
+    partitions: Sequence[int]
     restarts: Sequence[bool]
 
     @staticmethod
-    def of(seed: int, shape: str) -> Case:
-        rng = random.Random(f"{shape} {seed}")
-        retention = rng.choice([0, 5, 20, 20, 1000])
-        disorder, ties = rng.choice([0, 3, 10, 30]), rng.random() < 0.5
-        keys, groups = "pqrst"[: rng.randint(1, 5)], "pqxy"[: rng.randint(1, 4)]
-        clock, rows = 0, []
-        for _ in range(rng.randint(5, 60)):
-            clock += rng.choice([0, 1, 1, 2, 7]) if ties else rng.choice([1, 2, 7])
-            rows.append(
-                (
-                    rng.choice(sorted(SHAPES[shape].reads)),
-                    {
-                        "k": rng.choice(keys),
-                        "f": rng.choice([*groups, None]) if rng.random() < 0.3 else rng.choice(groups),
-                        "n": rng.choice([None, *range(4)]) if rng.random() < 0.2 else rng.randint(0, 3),
-                        "at": max(0, clock - rng.randint(0, disorder)),
-                        "gone": rng.random() < 0.2,
-                    },
-                )
-            )
-        cuts = sorted(rng.sample(range(1, len(rows)), min(rng.choice([0, 1, 4, len(rows) - 1]), len(rows) - 1)))
+    def of(seeds: range, shape: str) -> Case:
+        """The worlds of some seeds in one run."""
+        rng = random.Random(f"{shape} {seeds}")
+        worlds = ((clock, seed, name, row) for seed in seeds for clock, name, row in world(seed, shape))
+        rows = [(name, row) for _, _, name, row in sorted(worlds, key=lambda one: one[:2])]
+        retention = rng.choice([0, 5, 20, 50, 1000])
+        count = min(rng.choice([0, 1, 4, 10]), len(rows) - 1)
+        first = rng.randint(1, len(rows) - count)
+        cuts = range(first, first + count) if rng.random() < 0.3 else sorted(rng.sample(range(1, len(rows)), count))
         epochs = [rows[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
-        return Case(shape, retention, epochs, rng.randint(1, 8), [rng.random() < 0.3 for _ in epochs])
+        partitions = [rng.choice((1, 2, 2, 3, 5, 8))]
+        restarts = [rng.random() < 0.3 for _ in epochs]
+        for restart in restarts[:-1]:
+            partitions.append(rng.randint(1, 8) if restart and rng.random() < 0.5 else partitions[-1])
+        return Case(shape, retention, epochs, partitions, restarts)
 
     @property
     def text(self) -> str:
@@ -92,49 +86,137 @@ class Case:
         return "\n".join([*sources, shape.text.format(complete=clause, retention=self.retention), *sinks])
 
 
+def world(seed: int, shape: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """The rows of a seed: when each comes, of which source, and itself. The seed is in its key and group."""
+    rng = random.Random(f"{shape} {seed}")
+    disorder, ties = rng.choice([0, 3, 10, 30]), rng.random() < 0.5
+    keys, groups = "pqrst"[: rng.randint(1, 5)], "pqxy"[: rng.randint(1, 4)]
+    clock = 0
+    for _ in range(rng.randint(5, 60)):
+        clock += rng.choice([0, 1, 1, 2, 7]) if ties else rng.choice([1, 2, 7])
+        group = rng.choice([*groups, None]) if rng.random() < 0.3 else rng.choice(groups)
+        row = {
+            "k": f"{rng.choice(keys)}{seed}",
+            "f": group and f"{group}{seed}",
+            "n": rng.choice([None, *range(4)]) if rng.random() < 0.2 else rng.randint(0, 3),
+            "at": max(0, clock - rng.randint(0, disorder)),
+            "gone": rng.random() < 0.2,
+        }
+        yield clock, rng.choice(sorted(SHAPES[shape].reads)), row
+
+
+class _Run:
+    """A case as it is run."""
+
+    def __init__(self, case: Case) -> None:
+        self.plan, self._stores = _compiled(case.text), Stores()
+        tables = {store.node: store for store in stores_of(self.plan) if store.is_table and store.canonical}
+        self._tables = {name: tables[name] for name in SHAPES[case.shape].complete}
+        self._offset = 0
+        self._start(case.partitions[0])
+
+    def _start(self, partitions: int) -> None:
+        self._partitions, options = partitions, RunOptions(on_error="drop")
+        self._runtime = LocalRuntime(
+            self.plan, self._stores, self._tables, partitions, options, starts=self._stores.starts
+        )
+
+    def process(self, rows: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Batch]:
+        """What an epoch sends."""
+        given = [EpochRow(name, "", n, row, row["at"]) for n, (name, row) in enumerate(rows, self._offset)]
+        self._offset += len(given)
+        sent = self._runtime.process(chunks(self.plan, given))
+        self._stores.starts = self._runtime.starts
+        return sent
+
+    def restart(self, partitions: int) -> None:
+        """Starts again, perhaps on other partitions."""
+        if partitions != self._partitions:
+            self._stores = carried(self.plan, self.plan, self._stores, self._partitions, partitions)
+        self._start(partitions)
+
+    def look_up(self, name: str, key: Any, time: int) -> Any:
+        """The row that a table's store has for a key as of a time."""
+        entry, columns = self._runtime.look_up(self._tables[name], [key], time), self.plan.node(name).schema.value
+        return None if entry.value is None else _shown(columns, entry.value)
+
+    def kept(self, name: str) -> dict[Any, list[tuple[int, Any]]]:
+        """By key the rows that a table's store has, None for a tombstone, from when they are valid, in that order."""
+        store, columns = self._tables[name], self.plan.node(name).schema.value
+        found: dict[Any, list[tuple[int, Any]]] = {}
+        for partition in range(self._partitions):
+            view = open_view(self.plan, store, self._stores(store.stage, partition), self._runtime.starts)
+            for entry in view.answer(Question(history=True)):
+                if entry.status in (Status.VERSION, Status.TOMBSTONE):
+                    value = None if entry.value is None else _shown(columns, entry.value)
+                    found.setdefault(entry.key[0], []).append((entry.extra[0] or 0, value))
+        return {key: sorted(rows, key=lambda row: row[0]) for key, rows in found.items()}
+
+
+@cache
+def _compiled(text: str) -> Plan:
+    return compile_topology(text, path="t.vdsl")
+
+
+def _shown(columns: Sequence[Column], row: Sequence[Any]) -> dict[str, Any]:
+    return {column.name: displayed(value, column.type) for column, value in zip(columns, row, strict=True)}
+
+
+def _records(batch: Batch) -> Iterator[tuple[Any, int, Any]]:
+    """Of each record its key, time, and value."""
+    columns = batch.schema.value
+    (keys,) = (to_values(a, c.type) for a, c in zip(batch.keys, batch.schema.key, strict=True))
+    values = zip(*(to_values(a, c.type) for a, c in zip(batch.values, columns, strict=True)), strict=True)
+    for key, time, present, row in zip(keys, batch.timestamps.tolist(), batch.present.tolist(), values, strict=True):
+        yield key, time, _shown(columns, row) if present else None
+
+
 def broken(case: Case) -> Iterator[str]:
     """Where the law does not hold."""
-    shape = SHAPES[case.shape]
+    shape, chance = SHAPES[case.shape], random.Random(0)
     given: dict[str, list[tuple[Any, ...]]] = {name: [] for name in shape.reads}
     times = dict.fromkeys(shape.reads, 0)
     sent: dict[str, dict[Any, dict[int, Any]]] = {name: {} for name in shape.complete}
-    with (
-        TopologyTestDriver(case.text, partitions=case.partitions, on_error="drop") as driver,
-        duckdb.connect(config={"threads": 1}) as db,
-    ):
+    run = _Run(case)
+    with duckdb.connect(config={"threads": 1}) as db:
         for number, (rows, restart) in enumerate(zip(case.epochs, case.restarts, strict=True)):
-            with driver.batch():
-                for name, row in rows:
-                    driver.pipe(name, row)
-                    times[name] = max(times[name], row["at"])
-                    if row["at"] >= times[name] - case.retention:
-                        given[name].append((*row.values(), len(given[name])))
-            if restart:
-                driver.restart()
-            for name, into in sent.items():
-                for record in driver.read(name):
-                    into.setdefault(record.key[shape.complete[name][0]], {})[record.timestamp] = record.value
-            if not restart and number < len(case.epochs) - 1:
-                continue
+            for name, row in rows:
+                times[name] = max(times[name], row["at"])
+                if row["at"] >= times[name] - case.retention:
+                    since = shape.base(row["k"]) + row["at"]
+                    given[name].append((*(row | {"at": since}).values(), len(given[name])))
+            for name, batch in run.process(rows).items():
+                for key, time, value in _records(batch):
+                    sent[name].setdefault(key, {})[time] = value
+            last = number == len(case.epochs) - 1
+            if restart and not last:
+                run.restart(case.partitions[number + 1])
             clock = max(times.values())
-            began = {row[3] for rows in given.values() for row in rows}
             first = max(0, clock - case.retention)
-            moments = sorted({first, clock + 1, *(at for at in began if at >= first)})  # between two, nothing changes
-            right = answers(db, shape, given, moments)
-            for name, (key, _) in shape.complete.items():
-                expected = right[name]
-                for k in sorted({*sent[name], *(k for _, k in expected)}):
-                    puts = sent[name].get(k, {})
-                    for t in moments:
-                        as_of = max((at for at in puts if at <= t), default=None)
-                        came = None if as_of is None else puts[as_of]
-                        wanted = expected.get((t, k))
-                        if came != wanted:
-                            yield f"epoch {number}, sent of {name}, {k} as of {t}: {came}, not {wanted}"
-                        version = driver.store(name).get({key: k}, as_of=t)
-                        stored = None if version is None else version.value
-                        if stored != wanted:
-                            yield f"epoch {number}, store of {name}, {k} as of {t}: {stored}, not {wanted}"
+            moments: dict[int, set[int]] = {}  # by world; between two of its times, nothing changes
+            for since in (row[3] for rows in given.values() for row in rows):
+                base, at = since // APART * APART, since % APART
+                moments.setdefault(base, {first, clock + 1}).update({at} if at >= first else ())
+            right = answers(db, shape, given, [base + at for base, ats in moments.items() for at in ats])
+            for name, expected in right.items():
+                puts = {key: sorted(found.items()) for key, found in sent[name].items()}
+                kept = run.kept(name)
+                for k in sorted({*puts, *(k for _, k in expected)}):
+                    base = shape.base(k)
+                    for t in sorted(moments.get(base, ())):
+                        wanted = expected.get((base + t, k))
+                        answered = {"sent": _as_of(puts.get(k, ()), t), "store": _as_of(kept.get(k, ()), t)}
+                        if chance.random() < 0.02:
+                            answered["look-up"] = run.look_up(name, k, t)
+                        for what, came in answered.items():
+                            if came != wanted:
+                                yield f"epoch {number}, {what} of {name}, {k} as of {t}: {came}, not {wanted}"
+
+
+def _as_of(rows: Sequence[tuple[int, Any]], time: int) -> Any:
+    """The last of the rows that is valid at the time."""
+    place = bisect_right(rows, time, key=lambda row: row[0])
+    return rows[place - 1][1] if place else None
 
 
 def answers(
@@ -151,12 +233,13 @@ def answers(
             f"{name}_rows", pa.table([pa.array(c, f.type) for c, f in zip(columns, ROWS, strict=True)], schema=ROWS)
         )
         db.execute(
-            f"create or replace view {name} as "
-            f"select t, k, f, n, since, seq from moments join {name}_rows on since <= t "
-            "qualify row_number() over (partition by t, k order by since desc, seq desc) = 1 and not gone"
+            f"create or replace table {name} as "
+            f"select t, k, f, n, since % {APART} as since, seq "
+            f"from moments m join {name}_rows r on m.t // {APART} = r.since // {APART} and r.since <= m.t "
+            "qualify row_number() over (partition by t, k order by r.since desc, seq desc) = 1 and not gone"
         )
     for name, view in defined.views.items():
-        db.execute(f"create or replace view {name} as {view}")
+        db.execute(f"create or replace table {name} as {view}")
     found = {}
     for name, (key, shown) in defined.complete.items():
         result = db.execute(f"select t, {key}, {shown} from {name}")
@@ -164,135 +247,3 @@ def answers(
         found[name] = {(t, k): dict(zip(names, values, strict=True)) for t, k, *values in valid}
         assert len(found[name]) == len(valid)
     return found
-
-
-_SIDES = "a.n as x, b.n as y, coalesce(a.f, '-') as z"
-SHAPES: dict[str, Shape] = {
-    **{
-        f"{mode or 'inner'} join": Shape(
-            f"table j = {mode} join a with b select {_SIDES} {{complete}};",
-            {"j": f"select t, coalesce(a.k, b.k) as k, {_SIDES} from a {sql} join b using (t, k)"},
-            {"j": ("k", "x, y, z")},
-        )
-        for mode, sql in (("", ""), ("left", "left"), ("outer", "full"))
-    },
-    "rows": Shape(
-        "table big = filter a where n > 0; table twice = map b select n * 2 as n, at as since;"
-        "table j = left join big with twice select big.n as x, twice.n as y, twice.since as s {complete};",
-        {
-            "big": "select * from a where n > 0",
-            "twice": "select t, k, n * 2 as n, since from b",
-            "j": "select t, k, big.n as x, twice.n as y, twice.since as s from big left join twice using (t, k)",
-        },
-        {"j": ("k", "x, y, s")},
-    ),
-    "kept again": Shape(
-        "table j = outer join a with b select a.n as x, b.n as y {complete};"
-        "table m = materialize j versioned (retention = {retention} ms);"
-        "table f = filter m where x > 0 materialize versioned (retention = {retention} ms);"
-        "table g = aggregate f group by x select count(*) as n, sum(y) as s {complete};",
-        {
-            "j": "select t, coalesce(a.k, b.k) as k, a.n as x, b.n as y from a full join b using (t, k)",
-            "m": "select * from j",
-            "f": "select * from m where x > 0",
-            "g": "select t, x, count(*) as n, sum(y) as s from f group by t, x",
-        },
-        {"j": ("k", "x, y"), "m": ("k", "x, y"), "f": ("k", "x, y"), "g": ("x", "n, s")},
-    ),
-    "with itself": Shape(
-        "table big = filter a where n > 1; table j = left join a with big select a.n as x, big.f as y {complete};",
-        {
-            "big": "select * from a where n > 1",
-            "j": "select t, k, a.n as x, big.f as y from a left join big using (t, k)",
-        },
-        {"j": ("k", "x, y")},
-        frozenset("a"),
-    ),
-    "join of joins": Shape(
-        "table j = outer join a with b select a.n as x, b.n as y {complete};"
-        "table known = filter j where coalesce(x, 1) > 0;"
-        "table l = left join c with known select c.n as n, known.x as x, known.y as y {complete};",
-        {
-            "j": "select t, coalesce(a.k, b.k) as k, a.n as x, b.n as y from a full join b using (t, k)",
-            "known": "select * from j where coalesce(x, 1) > 0",
-            "l": "select t, k, c.n as n, x, y from c left join known using (t, k)",
-        },
-        {"j": ("k", "x, y"), "l": ("k", "n, x, y")},
-        frozenset("abc"),
-    ),
-    **{
-        f"{mode or 'inner'} join by a foreign key": Shape(
-            f"table j = {mode} join a with b on f select {_SIDES} {{complete}};",
-            {"j": f"select a.t, a.k, {_SIDES} from a {mode} join b on a.t = b.t and a.f = b.k"},
-            {"j": ("k", "x, y, z")},
-        )
-        for mode in ("", "left")
-    },
-    "foreign keys of itself": Shape(
-        "table j = left join a with a as boss on f select a.n as x, boss.n as y {complete};"
-        "table big = filter a where n > 1; table i = join big with j on f select big.n as x, j.y as y {complete};",
-        {
-            "j": "select a.t, a.k, a.n as x, boss.n as y from a left join a as boss on a.t = boss.t and a.f = boss.k",
-            "big": "select * from a where n > 1",
-            "i": "select big.t, big.k, big.n as x, j.y from big join j on big.t = j.t and big.f = j.k",
-        },
-        {"j": ("k", "x, y"), "i": ("k", "x, y")},
-        frozenset("a"),
-    ),
-    "sums": Shape(
-        "table g = aggregate a group by f select count(*) as n, sum(n) as s, min(n) as low, max(n) as high, "
-        "count(distinct n) as d, avg(n) as m {complete};",
-        {
-            "g": "select t, f, count(*) as n, sum(n) as s, min(n) as low, max(n) as high, "
-            "count(distinct n) as d, avg(n) as m from a where f is not null group by t, f"
-        },
-        {"g": ("f", "n, s, low, high, d, m")},
-        frozenset("a"),
-    ),
-    "failures": Shape(
-        "table small = filter a where 2 / n < 2;"
-        "table j = left join small with b select small.n as n, 6 / b.n as m {complete};"
-        "table g = aggregate a group by f select count(*) as n, sum(6 / n) as s, 1 / (count(*) - 2) as r {complete};",
-        {
-            "small": "select * from a where n <> 0 and 2 / n < 2",
-            "j": "select t, k, small.n as n, 6 / b.n as m from small left join b using (t, k) "
-            "where b.n is distinct from 0",
-            "g": "select t, f, count(*) as n, sum(6 / n) as s, 1 / (count(*) - 2) as r from a "
-            "where f is not null and n is distinct from 0 group by t, f having count(*) <> 2",
-        },
-        {"j": ("k", "n, m"), "g": ("f", "n, s, r")},
-    ),
-    "results of results": Shape(
-        "table j = left join a with b select a.f as f, b.n as n {complete};"
-        "table g = aggregate j group by f select count(*) as n, sum(n) as s, min(n) as low {complete};"
-        "table more = map g select n + 1 as n;"
-        "table l = left join c with more select c.n as c, more.n as n {complete};"
-        "table h = aggregate g group by n select count(*) as groups, max(s) as most {complete};",
-        {
-            "j": "select t, k, a.f as f, b.n as n from a left join b using (t, k)",
-            "g": "select t, f, count(*) as n, sum(n) as s, min(n) as low from j where f is not null group by t, f",
-            "more": "select t, f, n + 1 as n from g",
-            "l": "select c.t, c.k, c.n as c, more.n as n from c left join more on c.t = more.t and c.k = more.f",
-            "h": "select t, n, count(*) as groups, max(s) as most from g group by t, n",
-        },
-        {"j": ("k", "f, n"), "g": ("f", "n, s, low"), "l": ("k", "c, n"), "h": ("n", "groups, most")},
-        frozenset("abc"),
-    ),
-    "lists": Shape(
-        "table g = aggregate a group by f select first(n) as one, last(n) as other, "
-        "first(n) ignore nulls as known, last(n) ignore nulls as least, collect_list(n) as l, "
-        "sort_array(collect_set(n)) as u, max_by(n, k) as b, collect_top(k, 2 by n desc) as top {complete};",
-        {
-            "g": "select t, f, first(n order by since, seq) as one, last(n order by since, seq) as other, "
-            "first(n order by since, seq) filter (n is not null) as known, "
-            "last(n order by since, seq) filter (n is not null) as least, "
-            "coalesce(list(n order by since, seq) filter (n is not null), []) as l, "
-            "coalesce(list_sort(list(distinct n) filter (n is not null)), []) as u, "
-            "arg_max_null(n, k) as b, "
-            "coalesce(list(k order by n desc, seq) filter (n is not null)[:2], []) as top "
-            "from a where f is not null group by t, f"
-        },
-        {"g": ("f", "one, other, known, least, l, u, b, top")},
-        frozenset("a"),
-    ),
-}

@@ -1,6 +1,6 @@
 """Complete histories on Spark: what the test driver sends, after restarts and an upgrade to other partitions.
 
-Set ``VSC_SPARK_HISTORIES`` to run more seeds (``30``) or others (``100:130``) than the usual one.
+Set ``VSC_SPARK_HISTORIES`` to run more shapes (``30``) or others (``100:130``) than the usual ones, ten seeds of each.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.histories.law import SHAPES, Case
+from tests.histories.law import Case
+from tests.histories.shapes import SHAPES
 from tests.oracle import by_key
 from tests.oracle.epochs import EpochRow, order_epoch
 from tests.random_topologies.seeds import seeds
@@ -25,13 +26,15 @@ from vsc.testing import TopologyTestDriver
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 EPOCHS = 4
-ON_SPARK = ["results of results", "left join by a foreign key", "lists"]
+USUAL = ["results of results", "left join by a foreign key", "lists"]
+ON_SPARK = [*USUAL, *(shape for shape in SHAPES if shape not in USUAL)]
+TOGETHER = 10
 
 
-@pytest.mark.parametrize("seed", seeds("VSC_SPARK_HISTORIES", len(ON_SPARK)))
-def test_spark_sends_what_the_driver_sends(spark: Any, tmp_path: Path, seed: int) -> None:
-    shape = ON_SPARK[seed % len(ON_SPARK)]
-    case = Case.of(1000 + seed, shape)
+@pytest.mark.parametrize("number", seeds("VSC_SPARK_HISTORIES", len(USUAL)))
+def test_spark_sends_what_the_driver_sends(spark: Any, tmp_path: Path, number: int) -> None:
+    shape = ON_SPARK[number % len(ON_SPARK)]
+    case = Case.of(range(1000 + number * TOGETHER, 1000 + (number + 1) * TOGETHER), shape)
     text = case.text
     for name in sorted(SHAPES[shape].reads):
         files = f"table {name} (k string, f string, n bigint, at bigint, gone boolean) from files "
@@ -49,23 +52,24 @@ def test_spark_sends_what_the_driver_sends(spark: Any, tmp_path: Path, seed: int
     for name in SHAPES[shape].reads:
         (tmp_path / "in" / name).mkdir(parents=True)
     with TopologyTestDriver(text, variables={"in": "-", "out": "-"}, on_error="drop") as driver:
-        for number in range(EPOCHS):
+        for turn in range(EPOCHS):
             epoch = [
                 EpochRow(name, "", offset, row, row["at"])
-                for offset, (name, row) in enumerate(rows[number * size : (number + 1) * size])
+                for offset, (name, row) in enumerate(rows[turn * size : (turn + 1) * size])
             ]
-            if number == 2:
+            if turn == 2:
                 checkpoint, before = tmp_path / "ck-moved", checkpoint
                 upgrade(prepare(Upgrade(plan, str(before), str(checkpoint), variables, 3)), spark, lambda line: None)
                 shutil.rmtree(local, ignore_errors=True)
-            write_rows(plan, tmp_path / "in", epoch, number, dict.fromkeys(SHAPES[shape].reads, "json"))
-            partitions = 2 if number < 2 else 3
+            write_rows(plan, tmp_path / "in", epoch, turn, dict.fromkeys(SHAPES[shape].reads, "json"))
+            partitions = 2 if turn < 2 else 3
             run_once(
                 plan, spark, checkpoint, variables=variables, partitions=partitions, local_dir=str(local),
                 on_error="drop",
             )  # fmt: skip
-            for row in order_epoch(plan, epoch):
-                driver.pipe(row.source, row.row)
+            with driver.batch():
+                for row in order_epoch(plan, epoch):
+                    driver.pipe(row.source, row.row)
         for name, sent in expected.items():
             sent += [driver_row(plan.node(name), record) for record in driver.read(name)]
     for name, wanted in expected.items():

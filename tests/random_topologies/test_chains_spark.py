@@ -1,4 +1,4 @@
-"""A random chain of corrected joins on Spark ends as batch SQL, over epochs, restarts, and an upgrade to other lengths
+"""Random chains of corrected joins on Spark end as batch SQL, over epochs, restarts, and an upgrade to other lengths
 and another number of partitions.
 
 The topology, the rows and the SQL are those of `test_chains`.
@@ -28,27 +28,51 @@ from vsc.runtime.spark.upgrade import prepare as prepare_upgrade
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(900)]
 
 EPOCHS = 3
+TOGETHER = 5
+"""How many seeds a run has: each topology has sources and tables of its own, and one query costs less than five."""
+NAMES = re.compile(
+    r"\b(prices|customers|rates|lines|priced|placed|doubled|some|done|sums|windows|same|waited\d|doubleds|somes)\b"
+)
+ASKED = seeds("VSC_SPARK_TOPOLOGIES", 2)
 
 
-@pytest.mark.parametrize("seed", seeds("VSC_SPARK_TOPOLOGIES", 1))
-def test_a_chain_on_spark_ends_as_batch_sql(spark: Any, tmp_path: Path, seed: int) -> None:
-    rng = random.Random(seed)
-    setting, other = Setting.of(rng), Setting.of(rng)
-    shortest = min(setting.within[0], other.within[0])
-    waits = f"grace {rng.randint(0, shortest)} ms"
-    changed = setting._replace(within=other.within, grace=waits if setting.grace else "")
-    setting = setting._replace(grace=waits if setting.grace else "")
-    rows = rows_of(rng, setting, [min(both) for both in zip(setting.within, other.within, strict=True)])
-    plan, behind = (compiled(_on_files(one.text(random.Random(seed)))) for one in (setting, changed))
+class Chain:
+    """What a seed has: its plan before and after the upgrade, as text, its rows, and what they end as."""
+
+    def __init__(self, seed: int) -> None:
+        rng = random.Random(seed)
+        setting, other = Setting.of(rng, seed), Setting.of(rng, seed)
+        shortest = min(setting.within[0], other.within[0])
+        waits = f"grace {rng.randint(0, shortest)} ms"
+        changed = setting._replace(within=other.within, grace=waits if setting.grace else "")
+        setting = setting._replace(grace=waits if setting.grace else "")
+        both = [min(two) for two in zip(setting.within, other.within, strict=True)]
+        self.seed, self.rows = seed, rows_of(rng, setting, both)
+        self.texts = [_on_files(self._named(one.text(random.Random(seed)))) for one in (setting, changed)]
+        self.expected = batch(self.rows, setting)
+
+    def named(self, name: str) -> str:
+        """What a node of the chain is called beside other chains."""
+        return f"{name}_{self.seed}"
+
+    def _named(self, text: str) -> str:
+        return NAMES.sub(lambda found: self.named(found[1]), text)
+
+
+@pytest.mark.parametrize("some", [ASKED[begin : begin + TOGETHER] for begin in range(0, len(ASKED), TOGETHER)], ids=str)
+def test_chains_on_spark_end_as_batch_sql(spark: Any, tmp_path: Path, some: range) -> None:
+    chains = [Chain(seed) for seed in some]
+    plan, behind = (compiled("\n".join(one.texts[number] for one in chains)) for number in range(2))
     variables, checkpoint = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}, tmp_path / "ck"
-    for source in (*TABLES, "lines"):
-        (tmp_path / "in" / source).mkdir(parents=True)
-    share = -(-len(rows) // EPOCHS)
+    sources = [(chain, source) for chain in chains for source in (*TABLES, "lines")]
+    for chain, source in sources:
+        (tmp_path / "in" / chain.named(source)).mkdir(parents=True)
     for number in range(EPOCHS):
-        for source in (*TABLES, "lines"):
-            part = [one.row for one in rows[number * share : (number + 1) * share] if one.source == source]
+        for chain, source in sources:
+            share = -(-len(chain.rows) // EPOCHS)
+            part = [one.row for one in chain.rows[number * share : (number + 1) * share] if one.source == source]
             if part:
-                write_json(tmp_path / f"in/{source}/{number}.json", part, number)
+                write_json(tmp_path / f"in/{chain.named(source)}/{number}.json", part, number)
         if number == 1:
             plan = behind
             moved = Upgrade(plan, str(checkpoint), str(tmp_path / "ck2"), variables, 3)
@@ -56,11 +80,13 @@ def test_a_chain_on_spark_ends_as_batch_sql(spark: Any, tmp_path: Path, seed: in
             checkpoint = tmp_path / "ck2"
         job = Run(plan, str(checkpoint), variables, 3 if number else 2, drain=number == EPOCHS - 1)
         run(prepare(job), spark, display("none", sys.stderr))
-    expected = batch(rows, setting)
-    for node, key in (("done", "id"), ("sums", "c")):
-        assert _newest(tmp_path / f"out/{node}", key) == expected[node], node
-    windows = sorted(((r["c"], r["n"], r["usd"]) for r in parquet_rows(tmp_path / "out/windows")), key=repr)
-    assert windows == sorted(((c, *values) for (c, _, _), values in expected["windows"].items()), key=repr)
+    for chain in chains:
+        for node, key in (("done", "id"), ("sums", "c")):
+            assert _newest(tmp_path / "out" / chain.named(node), key) == chain.expected[node], chain.named(node)
+        shown = parquet_rows(tmp_path / "out" / chain.named("windows"))
+        windows = sorted(((r["c"], r["n"], r["usd"], r["most"]) for r in shown), key=repr)
+        wanted = sorted(((c, *values) for (c, _, _), values in chain.expected["windows"].items()), key=repr)
+        assert windows == wanted, chain.named("windows")
 
 
 def _on_files(text: str) -> str:

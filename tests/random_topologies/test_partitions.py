@@ -290,3 +290,16 @@ sink j to memory ();
 @pytest.mark.parametrize("partitions", PARTITIONS)
 def test_a_closed_session_has_left_its_group_in_partitions_without_rows_too(partitions: int) -> None:
     assert not apart(ASKED, [("s", {"k": 0, "at": 42}), ("s", {"k": 1, "at": 48})], partitions=partitions, drain=False)
+
+
+OLDER = """
+table t (k string, g string, at bigint) from memory () key k timestamp at materialize versioned (retention = 20 ms);
+table n = aggregate t group by g select count(*) as n
+  materialize versioned (retention = 5 ms, history = 'complete');
+sink n to memory ();
+"""
+
+
+def test_the_time_of_a_group_does_not_know_whether_older_changes_were_of_one_batch() -> None:
+    rows = [("x", "", 36), ("a", "g", 25), ("a", "", 29), ("b", "g", 28)]
+    assert not apart(OLDER, [("t", {"k": k, "g": g, "at": at}) for k, g, at in rows])

@@ -213,6 +213,7 @@ class CompleteGroups(TableGroupColumns):
         pieces = Pieces(event, flow.key[event], time, until, ends, there, keys, found.columns)
         result = sent(self._site, flow.at, flow.space, pieces)
         self._lasting(flow, result)
+        self._settle(changes)
         return result
 
     def _lasting(self, flow: Flow, result: Flow) -> None:
@@ -225,6 +226,16 @@ class CompleteGroups(TableGroupColumns):
         newest[keys] = self._table.newest_times(keys)
         np.maximum.at(newest, result.key, result.time)
         self._unseen[lives.group[over[newest[keys] < ended.time[over]]]] = True
+
+    def _settle(self, changes: _Changes) -> None:
+        """What happened in a group before its history begins has happened when it begins: an entry of that time is
+        known within a batch alone, so the group's time would depend on how the input is cut."""
+        assert self._ended is not None
+        lives, ended, known = self._ended
+        begun = np.full(len(self._touched), -1, dtype=np.int64)
+        np.maximum.at(begun, changes.group, changes.begin)
+        time = np.where(ended.rows > 0, np.maximum(ended.time, begun[lives.group]), ended.time)
+        self._ended = lives, replace(ended, time=time), known
 
 
 def _again(
