@@ -140,6 +140,10 @@ def test_quoted_empty_cells_are_null_but_in_texts() -> None:
     assert (seen.columns[4].notes, seen.columns[4].patterns) == (
         ("times written as dd.MM.yyyy HH:mm:ss, and empty ones",), (),
     )  # fmt: skip
+    Path("z.csv").write_text('n,text\n"NA","NA"\n"5","a"\n"",b\n')
+    seen = look("z.csv")
+    assert (types("z.csv"), seen.headers.options) == ({"n": "bigint", "text": "string"}, (("nullValue", "NA"),))
+    assert seen.profile.nulls == {"n": 2, "text": 0}
     Path("y.csv").write_text('n\n"1,5"\n""\n')
     assert look("y.csv").columns[0].notes[0].startswith("decimal commas: try_cast(replace(n, ',', '.')")
 

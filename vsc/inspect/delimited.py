@@ -69,7 +69,10 @@ class Delimited:
         for file in sample.files:
             names, _ = self._names(file.path)
             for batch in self._cells(file, sample.limit, names):
-                yield file, {c.name: _typed(batch.column(c.name), c) for c in headers.columns if c.name in names}
+                yield (
+                    file,
+                    {c.name: _typed(batch.column(c.name), c, self.null) for c in headers.columns if c.name in names},
+                )
 
     def _notes(self, sample: Sample) -> tuple[str, ...]:
         notes = []
@@ -204,11 +207,11 @@ def _without_markers(texts: dict[str, Texts]) -> tuple[str, list[DataColumn]]:
     return null, columns
 
 
-def _typed(texts: pa.Array, column: DataColumn) -> pa.Array:
-    """Cells as the column's type, which is known to fit all of them. A quoted empty one is null but in a text."""
+def _typed(texts: pa.Array, column: DataColumn, null: str) -> pa.Array:
+    """Cells as the column's type, which is known to fit all of them. But in a text, quoted ones may be null as well."""
     if column.type == STRING:
         return texts
-    texts = pc.if_else(pc.equal(texts, ""), None, texts)
+    texts = pc.if_else(pc.is_in(texts, pa.array(["", null])), None, texts)
     match str(column.type):
         case "timestamp":
             return instants(texts, *column.patterns[:1])
