@@ -14,7 +14,7 @@ from tests.oracle.engines import by_records, size_of
 from tests.oracle.epochs import EpochRow
 from tests.oracle.playing import chunks, shown_records
 from tests.oracle.records.stage import RecordStage, Released, Result
-from vsc.plan.clocks import node_clocks
+from vsc.plan.clocks import Branch, node_clocks
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.layout import handed_on
@@ -90,12 +90,16 @@ class InputOracle:
         """See `InputTime`."""
         return self._at(node)
 
+    def of_input(self, node: str) -> int:
+        """See `InputTime`."""
+        return self._of(Branch(self._clocks[node].sources, 0))
+
     def _at(self, node: str) -> int:
-        found = []
-        for branch in self._clocks[node].branches:
-            moment = self._moment if self._by == _ANY or self._by in branch.sources else -1
-            found.append(max(moment, branch.of_input(self._starts)) - branch.hold)
-        return min(found)
+        return min(self._of(branch) - branch.hold for branch in self._clocks[node].branches)
+
+    def _of(self, branch: Branch) -> int:
+        moment = self._moment if self._by == _ANY or self._by in branch.sources else -1
+        return max(moment, branch.of_input(self._starts))
 
     def ahead_of(self, node: str) -> int:
         """See `InputTime`."""

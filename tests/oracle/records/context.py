@@ -22,6 +22,9 @@ class InputTime(Protocol):
     def asked(self, node: str) -> int:
         """By what a node's look-ups go: where the end of the input has moved its clock on, they do not."""
 
+    def of_input(self, node: str) -> int:
+        """The clock of all sources of a node, whatever has been held back above it."""
+
     def ahead_of(self, node: str) -> int:
         """What the clock of a node shows before what is being processed moves it."""
 

@@ -49,7 +49,9 @@ class Reordering:
             self._forward(key, value, time)
         else:
             self._arrivals += 1
-            self._waiting.append(_Waiting(time, (asked, *self._context.place, self._arrivals), key, value))
+            self._waiting.append(
+                _Waiting(time, (clock.of_input(self._node), *self._context.place, self._arrivals), key, value)
+            )
             self._waiting.sort(key=lambda one: (one.time, one.place))
 
     def take_all(self) -> list[_Waiting]:

@@ -13,7 +13,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.oracle.epochs import EpochRow
+from tests.random_topologies.partitions import Case
 from tests.random_topologies.seeds import seeds
+from tests.random_topologies.shrinking import outcome
+from vsc.runtime.records import QUIET
 from vsc.testing import Record, TopologyTestDriver
 
 COLUMNS = "(id int, k string, at bigint) from memory () key k timestamp at"
@@ -176,15 +180,15 @@ def sources(rng: random.Random, held: set[str]) -> Iterator[str]:
     yield "stream y = merge b1, c1; stream x = map a1 select id; stream m = merge x, y;"
 
 
-def rows_in_time(rng: random.Random, names: Sequence[str], held: set[str], count: int) -> list[Row]:
-    """Rows at most `PAUSE` behind the highest time before them; those of a held source at most `WITHIN` behind its."""
+def rows_behind(rng: random.Random, names: Sequence[str], held: set[str], count: int, most: int) -> list[Row]:
+    """Rows at most so far behind the highest time before them; those of a held source at most `WITHIN` behind its."""
     rows: list[Row] = []
     highest: dict[str, int] = {}
-    now = 20
+    now = 100
     for id in range(count):
         now += rng.choice((0, 0, 1, 3, 12))
         source = rng.choice(names)
-        least = max(now - PAUSE, highest.get(source, 0) - WITHIN if source in held else 0)
+        least = max(now - most, highest.get(source, 0) - WITHIN if source in held else 0)
         at = rng.randint(least, max(now, least))
         highest[source] = max(highest.get(source, 0), at)
         now = max(now, *highest.values())
@@ -192,16 +196,20 @@ def rows_in_time(rng: random.Random, names: Sequence[str], held: set[str], count
     return rows
 
 
+def drawn(rng: random.Random, what: str, count: int, most: int) -> tuple[str, list[Row]]:
+    """A topology, some of whose sources are held back, and rows for it: see `rows_behind`."""
+    held = set(rng.sample("abc", rng.choice((1, 2, 3))))
+    emit = rng.choice(("emit final", "emit changes"))
+    text = "".join(sources(rng, held)) + AFTER[what][0].format(emit=emit) + "sink out to memory ();"
+    return text, rows_behind(rng, ("a", "b", "c", *["last"] * (what == "twice")), held, count, most)
+
+
 def agrees(what: str, seed: int, count: int) -> None:
     rng = random.Random(f"{what} {seed}")
-    held = set(rng.sample("abc", rng.choice((1, 2, 3))))
-    text, check = AFTER[what]
-    emit = rng.choice(("emit final", "emit changes"))
-    written = "".join(sources(rng, held)) + text.format(emit=emit) + "sink out to memory ();"
-    rows = rows_in_time(rng, ("a", "b", "c", *["last"] * (what == "twice")), held, count)
-    with played(written, rows, rng) as driver:
+    text, rows = drawn(rng, what, count, PAUSE)
+    with played(text, rows, rng) as driver:
         driver.drain()
-        check(list(driver.read("out")), rows)
+        AFTER[what][1](list(driver.read("out")), rows)
         assert not driver.metrics()["dropped_records"]
 
 
@@ -217,3 +225,39 @@ def test_what_came_in_time_is_there(what: str, seed: int) -> None:
 @pytest.mark.parametrize("seed", seeds("VSC_HELD", 4))
 def test_what_came_in_time_is_there_at_length(what: str, seed: int) -> None:
     agrees(what, 1000 + seed, 80)
+
+
+@pytest.mark.parametrize("seed", seeds("VSC_HELD", 3))
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("what", ["final", "changes", "suppress", "twice"])
+def test_where_rows_are_late_those_in_time_are_there_and_the_others_counted(what: str, seed: int) -> None:
+    rng = random.Random(f"late {what} {seed}")
+    text, rows = drawn(rng, what, 40, 60)
+    with played(text, rows, rng) as driver:
+        driver.drain()
+        there = {id for (ids,) in final(driver.read("out")).values() for id in ids}
+        lost: Any = driver.metrics()["dropped_records"]
+    highest = [max(row.at for row in rows[: n + 1]) for n in range(len(rows))]
+    assert {row.id for row, now in zip(rows, highest, strict=True) if now - row.at <= PAUSE} <= there
+    assert {why for reasons in lost.values() for why in reasons} <= {"window_closed"}
+    assert len(there) + sum(sum(reasons.values()) for reasons in lost.values()) == len(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", AFTER)
+@pytest.mark.parametrize("seed", seeds("VSC_HELD", 2))
+def test_partitions_cuts_and_restarts_do_not_show(what: str, seed: int) -> None:
+    """Nor do steps of quiet sources; and one row at a time gives what the oracle says, in the same order."""
+    rng = random.Random(f"cut {what} {seed}")
+    text, rows = drawn(rng, what, 25, rng.choice((PAUSE, 30, 60)))
+    epochs: list[list[EpochRow]] = [[]]
+    for number, row in enumerate(rows):
+        epochs[-1].append(EpochRow(row.source, "", number, {"id": row.id, "k": row.k, "at": row.at}, row.at))
+        if rng.random() < 0.3:
+            epochs.append([])
+        if rng.random() < 0.05:
+            epochs += [[EpochRow(QUIET, "", 0, {}, max(one.at for one in rows[: number + 1]) + 3)], []]
+    many = len(epochs)
+    partitions = [rng.randint(2, 6)] * (many // 2) + [rng.randint(1, 6)] * (many - many // 2)
+    ends = [rng.random() < 0.05 for _ in epochs]
+    assert not outcome(Case(text, epochs, partitions, [rng.random() < 0.4 for _ in epochs], ends))
