@@ -144,6 +144,7 @@ def test_quoted_empty_cells_are_null_but_in_texts() -> None:
     seen = look("z.csv")
     assert (types("z.csv"), seen.headers.options) == ({"n": "bigint", "text": "string"}, (("nullValue", "NA"),))
     assert seen.profile.nulls == {"n": 2, "text": 0}
+    assert seen.headers.notes == ("'NA' stands for a missing value, so it is null in every column",)
     Path("y.csv").write_text('n\n"1,5"\n""\n')
     assert look("y.csv").columns[0].notes[0].startswith("decimal commas: try_cast(replace(n, ',', '.')")
 

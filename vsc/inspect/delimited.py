@@ -83,7 +83,7 @@ class Delimited:
         if any(_is_data(name) for name in self._names(first)[0]):
             notes.append(f"the first line of {first} looks like data, but vsc takes it as the header")
         if self.null:
-            notes.append(f"{self.null} stands for a missing value, so it is null in every column")
+            notes.append(f"{self.null!r} stands for a missing value, so it is null in every column")
         return tuple(notes)
 
     def _options(self) -> tuple[tuple[str, str], ...]:
