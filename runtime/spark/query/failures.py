@@ -37,6 +37,7 @@ _NOTHING_FOUND = (
     "vsc has found no damaged file in it: the same command continues with this epoch; if that fails, restore the "
     "checkpoint's folder"
 )
+_ENDED = re.compile(r"^\[STREAM_FAILED\] Query \[[^]]*\] terminated with exception: ")
 _STATE_FILE = re.compile(
     r"(?:Error reading streaming state file of|FileNotFoundException: File|No such file or directory:) (\S+?/(\d+)_\S+)"
 )
@@ -146,9 +147,10 @@ def in_a_line(error: BaseException) -> str:
 
 
 def _innermost(text: str) -> str:
-    """The last ``Caused by`` of a stack trace, else the exception itself, else the first line, if there is one."""
+    """The last ``Caused by`` of a stack trace, else the exception itself, else the first line, if there is one; without
+    Spark's words on which query it ended."""
     causes = re.findall(r"Caused by: ([^\n]+)", text) or re.findall(r"^: ([^\n]+)", text, re.MULTILINE)[:1]
-    return _line(causes[-1] if causes else next(iter(text.splitlines()), ""))
+    return _ENDED.sub("", _line(causes[-1] if causes else next(iter(text.splitlines()), "")))
 
 
 def _line(text: str) -> str:

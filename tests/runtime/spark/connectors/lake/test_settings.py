@@ -149,9 +149,10 @@ def test_names_of_tables() -> None:
     ],
 )
 def test_what_ends_a_query_that_reads_on(text: str, message: str) -> None:
-    error = translated(RuntimeError(text))
+    error = translated(RuntimeError(f"[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: {text}"))
     assert error is not None
     assert (error.code, error.message.startswith(message), error.help is not None) == ("VSC924", True, True)
+    assert "STREAM_FAILED" not in error.message
 
 
 def test_what_keeps_a_table_from_being_opened() -> None:
