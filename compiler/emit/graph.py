@@ -16,8 +16,8 @@ __all__ = ["emit_graph"]
 def emit_graph(plan: Plan) -> str:
     """A JSON object with `name`, `clock`, `nodes`, `edges`, `sinks`, `stages`. Edges refer to nodes by name.
 
-    The `clock` of a node says by whose records it tells the time with ``input``, how far it is behind them, and how
-    long it holds them back itself.
+    The `clock` of a node says by whose records it tells the time with ``input``, how far it is behind them at most, and
+    how long it holds them back itself.
     """
     nullable, clocks = nullable_keys(plan), node_clocks(plan)
     stages = {node.name: [s.id for s in plan.stages if node.name in s.nodes] for node in plan.nodes}

@@ -71,14 +71,14 @@ def emit_topology(plan: Plan) -> str:
 
 
 def _clock(plan: Plan, node: Node, clocks: Mapping[str, NodeClock]) -> Iterator[str]:
-    """How far the node's clock is behind that of sources, and the nodes that hold their records back; of several, the
-    lowest counts."""
-    branches = clocks[node.name].branches if plan.clock == "input" else ()
-    for branch in branches if any(one.hold for one in branches) else ():
+    """How far the node's clock is behind that of its sources, and the nodes that hold its records back."""
+    found = []
+    for branch in clocks[node.name].branches:
         by = [f"{quoted_name(n)} {duration(clocks[n].holds)}" for n in held_back_by(plan, node.name, branch, clocks)]
         sources = ", ".join(quoted_name(one.name) for one in plan.sources if one.name in branch.sources)
-        why = f" (held back by {', '.join(by)})" if by else ""
-        yield f"{duration(branch.hold)} behind {sources}{why}"
+        found.append(f"{duration(branch.hold)} behind {sources}" + (f" (held back by {', '.join(by)})" if by else ""))
+    if plan.clock == "input" and clocks[node.name].hold:
+        yield ("the lowest: " if len(found) > 1 else "") + "; ".join(found)
 
 
 def _written(plan: Plan, sink: Sink) -> str:

@@ -124,3 +124,19 @@ def test_names_under_which_records_wait() -> None:
     assert not renames_what_waits(plan(), plan(("totals =", "sums ="), ("sink totals", "sink sums")))
     assert not renames_what_waits(plan(), plan(("large", "big")))  # what it gives gets another key first
     assert renames_what_waits(plan(), plan(("stream once =", "stream first ="), ("sink once", "sink first")))
+
+
+def test_no_branch_of_a_clock_may_get_behind_in_place() -> None:
+    text = """
+    stream a (k string, at timestamp) from memory () key k timestamp at reorder within 9 minutes;
+    stream b (k string, at timestamp) from memory () key k timestamp at reorder within 5 minutes;
+    stream c (k string, at timestamp) from memory () key k timestamp at;
+    stream m = merge a, {of};
+    table counts = aggregate m group by k window tumbling (size = 1 hour) emit final select count(*) as n;
+    sink counts to console ();
+    sink b to console ();
+    """
+    met, apart = (text.format(of=of) for of in "bc")
+    longer = ("5 minutes", "6 minutes")  # of all paths to `counts`, that of 9 minutes stays the longest
+    assert in_place(compile_topology(met), compile_topology(met.replace(*longer))) is None
+    assert in_place(compile_topology(apart), compile_topology(apart.replace(*longer))) is not None

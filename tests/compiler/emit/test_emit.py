@@ -302,6 +302,17 @@ def test_what_holds_a_node_back_is_said_with_the_clock_of_the_input() -> None:
     assert "clock 1 day 7 hours behind" in emit(plan, "mermaid", as_it_runs=True)
 
 
+def test_of_several_clocks_that_hold_records_back_the_lowest_is_said_to_count() -> None:
+    text = HELD.format(clock="input").replace("priced, returns;", "priced, sorted;")
+    text += "stream sorted = reorder returns within 5 ms;"
+    blocks = emit(compile_topology(text), "topology").split("\n\n")
+    (all_lines,) = (block for block in blocks if block.startswith("stream all_lines\n"))
+    assert all_lines.split("\n")[-1] == (
+        "  clock     the lowest: 5 ms behind returns (held back by sorted 5 ms); "
+        "6 hours behind sales (held back by priced 6 hours)"
+    )
+
+
 def test_the_clock_of_records_says_nothing_of_holds() -> None:
     plan = compile_topology(HELD.format(clock="records"))
     assert emit(plan, "topology").startswith("topology held\n")
