@@ -6,13 +6,21 @@ Files without a byte do not count, as nothing comes of them, not even a task.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
-from vsc.runtime.spark.connectors.spark_source import Backlog, Input, SparkSource, private_field, unknown_spark
+from vsc.runtime.spark.connectors.spark_source import (
+    Backlog,
+    Input,
+    SparkSource,
+    private_field,
+    private_reader,
+    unknown_spark,
+)
 
 __all__ = ["FILE_SOURCE", "FileInput"]
 
@@ -41,13 +49,21 @@ class FileInput(Input):
         except (Py4JError, TypeError, AttributeError) as error:
             raise unknown_spark() from error
 
+    @cached_property
+    def _unread(self) -> Callable[[], Any]:
+        return private_reader(self._source, "unreadFiles")
+
+    @cached_property
+    def _listed(self) -> Callable[[], Any]:
+        return private_reader(self._source, "allFilesForTriggerAvailableNow")
+
     def _parts(self) -> Iterator[tuple[str, int]]:
         """The names of the files that are left, as source partitions, and their bytes."""
-        unread = private_field(self._source, "unreadFiles")
+        unread = self._unread()
         if unread is not None and not unread.isEmpty():
             self._unlisted = True
             return ((part, size) for _, _, part, size in _entries(unread))
-        listed = private_field(self._source, "allFilesForTriggerAvailableNow")
+        listed = self._listed()
         if listed is not None:  # one list for the whole run
             if self._left is None:
                 self._left = _Left(listed, self._source.seenFiles())

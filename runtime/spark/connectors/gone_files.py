@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -48,49 +48,57 @@ class _Found(NamedTuple):
 
 
 class EpochFiles:
-    """The files of the running epoch, on the thread that runs the query (in foreachBatch)."""
+    """The files of the running epoch, on the thread that runs the query (in foreachBatch).
+
+    One for all epochs of a query: each look at an object of the JVM takes time, as does forgetting it.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
         try:
             self._running = running_query(spark)
-            self._leaves = self._running.lastExecution().logical().collectLeaves()
+            self._text_of = java_class(spark, "scala.runtime.ScalaRunTime").stringOf
+            self._range = java_class(spark, "java.util.stream.LongStream").rangeClosed
+            self._as_scala = java_class(spark, "scala.jdk.javaapi.CollectionConverters").asScala
         except (Py4JError, TypeError, AttributeError) as error:
             raise unknown_spark() from error
+        self._sources: dict[int, tuple[Any, Any]] = {}
 
-    def check(self, number: int, options: Options) -> None:
-        """Raises SourceError if a file of a source, which has that number in Spark's logs, is gone, or a merged one;
-        warns of one that has changed, and if the source may go on without those that are gone."""
+    def check(self, sources: Iterable[tuple[int, Options]]) -> None:
+        """Raises SourceError if a file of a source, given its number in Spark's logs, is gone, or a merged one; warns
+        of one that has changed, and if the source may go on without those that are gone."""
         try:
-            source, leaf = self._running.sources().apply(number), self._leaves.apply(number)
-            files = self._found(source, leaf)
+            leaves = self._running.lastExecution().logical().collectLeaves()
+            found = [(self._found(number, leaves.apply(number)), options) for number, options in sources]
         except (Py4JError, TypeError, AttributeError) as error:
             raise unknown_spark() from error
-        if files.merged is not None:
-            raise _read_twice(options, files.merged)
-        if files.gone:
-            _tell(options, files.gone)
-        if files.changed:
-            what = f"{counted(len(files.changed), 'file')} changed after Spark had listed what this epoch reads"
-            _log.warning(f"{options.place}: {what}, and what is there now counts: {_shown(files.changed)}")
+        for files, options in found:
+            _refuse(files, options)
 
-    def _found(self, source: Any, leaf: Any) -> _Found:
+    def _found(self, number: int, leaf: Any) -> _Found:
         """What is wrong with the files of an epoch, of which Spark made `leaf`."""
         if leaf.getClass().getSimpleName() != "LogicalRelation":
             return _Found([], [], None)  # the source brings nothing
         index = leaf.relation().location()
         merged = MERGED.search(str(index.rootPaths().mkString("\n")))
-        listed, there = dict(self._listed(source)), self._there(index)
+        listed, there = dict(self._listed(*self._source(number))), self._there(index)
         gone = sorted(listed.keys() - there.keys())
         changed = sorted(path for path, time in listed.items() if there.get(path) not in (time, None))
         return _Found(gone, changed, None if merged is None else merged.group().lstrip("/"))
 
-    def _listed(self, source: Any) -> Iterator[tuple[str, str]]:
+    def _source(self, number: int) -> tuple[Any, Any]:
+        """Spark's source of that number, and its log of files."""
+        if number not in self._sources:
+            source = self._running.sources().apply(number)
+            self._sources[number] = source, private_field(source, "metadataLog")
+        return self._sources[number]
+
+    def _listed(self, source: Any, log: Any) -> Iterator[tuple[str, str]]:
         """The files that Spark has listed for the epoch, and when each had been changed then."""
         before = self._running.committedOffsets().get(source)
         start = _log_offset(before.get()) + 1 if before.isDefined() else 0
         end = _log_offset(self._running.availableOffsets().get(source).get())
-        for pair in private_field(source, "metadataLog").get(self._some(start), self._some(end)):
+        last = self._some(end)
+        for pair in log.get(last if start == end else self._some(start), last):
             for line in self._texts(pair._2()):
                 yield _entry(line)
 
@@ -103,14 +111,12 @@ class EpochFiles:
 
     def _texts(self, array: Any) -> list[str]:
         """The texts of an array of the JVM, in which URLs have no blanks. At once: a call for each would take long."""
-        shown = java_class(self._spark, "scala.runtime.ScalaRunTime")
-        text = str(shown.stringOf(array)).removeprefix("Array(").removesuffix(")")
+        text = str(self._text_of(array)).removeprefix("Array(").removesuffix(")")
         return text.split(", ") if text else []
 
     def _some(self, number: int) -> Any:
         """Scala's Some of a Long, which Py4J would make an Integer of."""
-        boxed = java_class(self._spark, "java.util.stream.LongStream").rangeClosed(number, number).boxed().toList()
-        return java_class(self._spark, "scala.jdk.javaapi.CollectionConverters").asScala(boxed).headOption()
+        return self._as_scala(self._range(number, number).boxed().toList()).headOption()
 
 
 def _log_offset(offset: Any) -> int:
@@ -127,6 +133,16 @@ def _entry(text: str) -> tuple[str, str]:
 
 def _shown(files: list[str]) -> str:
     return ", ".join(files[:_SHOWN]) + (f" and {len(files) - _SHOWN:,} more" if len(files) > _SHOWN else "")
+
+
+def _refuse(files: _Found, options: Options) -> None:
+    if files.merged is not None:
+        raise _read_twice(options, files.merged)
+    if files.gone:
+        _tell(options, files.gone)
+    if files.changed:
+        what = f"{counted(len(files.changed), 'file')} changed after Spark had listed what this epoch reads"
+        _log.warning(f"{options.place}: {what}, and what is there now counts: {_shown(files.changed)}")
 
 
 def _tell(options: Options, gone: list[str]) -> None:

@@ -78,6 +78,7 @@ class Ends:
         self.sinks = [open_sink(plan, sink) for sink in plan.sinks]
         self.writers: list[EpochSink] = []
         """What writes the epochs of each sink, once the run has begun."""
+        self._epoch_files: EpochFiles | None = None
 
     @property
     def all(self) -> Iterator[End]:
@@ -175,9 +176,8 @@ class Ends:
         """Refuses an epoch, before its rows are read, whose files are gone, or lack columns. VscRuntimeError."""
         of_files = [source for source in self.sources if source.source_class == FILE_SOURCE]
         if of_files:
-            files = EpochFiles(spark)
-            for source in of_files:
-                files.check(source.number, source.options)
+            self._epoch_files = self._epoch_files or EpochFiles(spark)
+            self._epoch_files.check((source.number, source.options) for source in of_files)
         self.look_at_columns(spark)
 
     def check_read(self, report: EpochReport) -> bool:

@@ -9,7 +9,7 @@ Not for deciding who waits for whom: that is `query.pacer`. Driver only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ __all__ = [
     "Offsets",
     "SparkSource",
     "private_field",
+    "private_reader",
     "running_query",
     "running_sources",
     "unknown_spark",
@@ -101,9 +102,14 @@ def running_sources(spark: SparkSession, lists: bool) -> list[SparkSource]:
 
 def private_field(instance: Any, name: str) -> Any:
     """The value of a field that an object of the JVM keeps to itself."""
+    return private_reader(instance, name)()
+
+
+def private_reader(instance: Any, name: str) -> Callable[[], Any]:
+    """What gives the value of such a field whenever it is called, each time by one call of the JVM."""
     field = instance.getClass().getDeclaredField(name)
     field.setAccessible(True)
-    return field.get(instance)
+    return lambda: field.get(instance)
 
 
 def unknown_spark() -> SourceError:

@@ -10,11 +10,11 @@ import json
 from base64 import b64decode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
@@ -119,11 +119,14 @@ class EpochWriter:
     def _output(self, blobs: DataFrame, computed: bool = False) -> Output:
         return Output(blobs, self._delivery, self.checkpoint.partitions, computed)
 
+    @cached_property
+    def _payloads(self) -> Column:
+        """The counters of an epoch. As JSON: PySpark 4.0 does not bring an observed array to Python."""
+        return F.expr(f"to_json(collect_list(IF(dest = {CONTROL}, payload, NULL))) AS payloads")
+
     def _passed_on(self, batch: DataFrame, epoch: int, sink: EpochSink) -> EpochReport:
         """Lets the one sink compute the output in its own job, which brings the counters here as well."""
         seen = Observation(f"counters of epoch {epoch}")
-        # As JSON: PySpark 4.0 does not bring an observed array to Python.
-        payloads = F.expr(f"to_json(collect_list(IF(dest = {CONTROL}, payload, NULL))) AS payloads")
 
         @cache
         def report() -> EpochReport:
@@ -132,7 +135,7 @@ class EpochWriter:
             self.bad_rows.check(found)  # a sink asks before it lets anything be seen
             return found
 
-        output = self._output(batch.observe(seen, payloads))
+        output = self._output(batch.observe(seen, self._payloads))
         _write(sink, output, epoch, lambda: report().rows(sink.id))
         return report()
 
