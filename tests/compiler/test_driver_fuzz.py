@@ -38,7 +38,7 @@ def _changed(text: str, chance: random.Random) -> str:
     return "".join(tokens)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_texts_with_a_few_tokens_changed(seed: int) -> None:
     chance, texts = random.Random(seed), _texts()

@@ -27,6 +27,7 @@ def _letter(key: bytes) -> bytes:
     return key[start : start + 1] if key[:start].endswith(b"a") else b""
 
 
+@pytest.mark.slow
 def test_what_is_older_than_the_retention_is_forgotten() -> None:
     kept = []
     with TopologyTestDriver(ORDERS.replace("1 hour", "100 ms")) as driver:

@@ -153,7 +153,7 @@ def rows_of(rng: random.Random, setting: Setting, lengths: Sequence[int]) -> lis
 
 
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 6))
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_chain_of_corrected_joins_ends_as_batch_sql_and_its_windows_are_those_of_grace(seed: int) -> None:
     rng = random.Random(seed)
@@ -184,7 +184,7 @@ def test_a_chain_of_corrected_joins_ends_as_batch_sql_and_its_windows_are_those_
 
 
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 4))
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.long
 def test_it_ends_so_when_the_lengths_change_on_the_way_as_well(seed: int) -> None:
     rng = random.Random(seed)

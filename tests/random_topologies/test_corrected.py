@@ -107,7 +107,7 @@ def window_of(rng: random.Random, seed: int, disorder: int) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 6))
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.long
 def test_corrected_results_are_those_of_batch_sql_and_final_windows_those_of_grace(seed: int) -> None:
     rng = random.Random(seed)

@@ -138,7 +138,7 @@ def _utc(rows: list[tuple[Any, ...]]) -> dict[int, tuple[Any, ...]]:
 
 
 @pytest.mark.long
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", seeds("VSC_FRAMES", 6))
 def test_what_came_before_is_a_window_frame_of_duckdb(seed: int) -> None:
     case = Case.of(seed)

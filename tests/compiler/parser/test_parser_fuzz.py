@@ -49,6 +49,7 @@ def test_any_text(text: str) -> None:
     _check(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(SOUP)
 def test_any_words(text: str) -> None:
@@ -56,6 +57,7 @@ def test_any_words(text: str) -> None:
     parse_expression(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(STATEMENTS, st.data())
 def test_a_good_text_with_a_piece_cut_out(text: str, data: st.DataObject) -> None:

@@ -14,7 +14,7 @@ from vsc.plan.nodes import Sink
 from vsc.plan.parts import Connector
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(0, 10), range(10, 40), range(40, 80)])
 def test_the_text_and_the_plan_agree(seeds: range) -> None:
     told, keyless = 0, 0

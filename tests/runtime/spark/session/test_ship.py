@@ -87,6 +87,7 @@ def daemon_of(folder: Path, *of_python: str, path: str = "") -> subprocess.Compl
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_executor_loads_the_package_that_it_was_sent_before_it_forks_workers(tmp_path: Path) -> None:
     package_zip(tmp_path)
     found = daemon_of(tmp_path, "-v")
