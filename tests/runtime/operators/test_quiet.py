@@ -104,6 +104,33 @@ def test_whatever_waits_tells_when_it_is_due() -> None:
         assert side_store_of(node).due is not None, operator_of(node.operation)
 
 
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_the_lowest_of_several_clocks_decides(partitions: int) -> None:
+    """A run learns when each of them is due. What is late by the one that decides is late because of quiet."""
+    text = """
+    stream a (k string, at bigint) from memory () key k timestamp at reorder within 5 ms;
+    stream b (k string, at bigint) from memory () key k timestamp at reorder within 9 ms;
+    stream c (k string, at bigint) from memory () key k timestamp at;
+    stream m = merge a, b, c;
+    table w = aggregate m group by k window tumbling (size = 10 ms) emit final select count(*) as n;
+    """
+    with TopologyTestDriver(text, partitions=partitions) as driver:
+        driver.pipe("a", {"k": "x", "at": 3})
+        driver.quiet(12)
+        stages = [(stage, partition) for stage in driver.plan.stages[1:] for partition in range(partitions)]
+        told = [one for stage, n in stages for one in next_due(driver.plan, stage, driver._open(stage.id, n))]
+        assert told == [(15, ["a"]), (19, ["b"])]
+        driver.quiet(18)
+        assert driver.read("w") == []
+        driver.quiet(19)
+        assert given(driver, "w") == [(1, 3)]
+        driver.pipe("c", {"k": "y", "at": 5})
+        assert dropped(driver) == {"w": {"window_closed": 1, "after_quiet": 1}}
+        driver.pipe("b", {"k": "y", "at": 20})
+        driver.pipe("c", {"k": "y", "at": 5})  # the clock is that of b, which a row has moved
+        assert dropped(driver) == {"w": {"window_closed": 2, "after_quiet": 1}}
+
+
 def test_late_for_other_reasons_than_quiet() -> None:
     """A row of another source has moved the clock of the join beyond what quiet did."""
     with TopologyTestDriver(WAITING.format("stream x = reorder s within 10 ms;")) as driver:
