@@ -65,8 +65,8 @@ class Case:
         rng = random.Random(f"{shape} {seeds}")
         worlds = ((clock, seed, name, row) for seed in seeds for clock, name, row in world(seed, shape))
         rows = [(name, row) for _, _, name, row in sorted(worlds, key=lambda one: one[:2])]
-        retention = rng.choice([0, 5, 20, 50, 1000])
-        count = min(rng.choice([0, 1, 4, 10]), len(rows) - 1)
+        retention = rng.choice([0, 5, 20, 50, 1000, 1000])
+        count = min(rng.choice([0, 1, 4, 10, 20]), len(rows) - 1)
         first = rng.randint(1, len(rows) - count)
         cuts = range(first, first + count) if rng.random() < 0.3 else sorted(rng.sample(range(1, len(rows)), count))
         epochs = [rows[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(rows)], strict=True)]

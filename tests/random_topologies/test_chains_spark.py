@@ -28,8 +28,8 @@ from vsc.runtime.spark.upgrade import prepare as prepare_upgrade
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(900)]
 
 EPOCHS = 3
-TOGETHER = 5
-"""How many seeds a run has: each topology has sources and tables of its own, and one query costs less than five."""
+TOGETHER = 10
+"""How many seeds a run has: each topology has sources and tables of its own, and one query costs less than ten."""
 NAMES = re.compile(
     r"\b(prices|customers|rates|lines|priced|placed|doubled|some|done|sums|windows|same|waited\d|doubleds|somes)\b"
 )
