@@ -23,7 +23,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.clocks import Branch, NodeClock, node_clocks
+from vsc.plan.clocks import Branch, NodeClock, node_clocks, shortest_holds
 from vsc.plan.nodes import Plan, Stage
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, Routes, arrivals, processing, turns
@@ -111,13 +111,14 @@ class StageClocks:
     """What the input's clock has to know of a stage, whatever its batches hold.
 
     By node: its clock, its place in the plan, and those that look into its table. `ending`: the nodes of which what
-    comes out at the end of the input is final.
+    comes out at the end of the input is final. `soonest`: see `shortest_holds`.
     """
 
     nodes: Mapping[str, NodeClock]
     places: Mapping[str, int]
     askers: Mapping[str, frozenset[str]]
     ending: frozenset[str]
+    soonest: Mapping[str, int]
 
     @staticmethod
     def of(plan: Plan, stage: Stage) -> StageClocks:
@@ -125,7 +126,7 @@ class StageClocks:
         places = {node.name: place for place, node in enumerate(plan.nodes)}
         waiting = (node for node in plan.nodes if node.operation.waits)
         ending = frozenset(node.name for node in waiting if node.kind == "table" or node.operation.in_order)
-        return StageClocks(node_clocks(plan), places, askers(plan, stage), ending)
+        return StageClocks(node_clocks(plan), places, askers(plan, stage), ending, shortest_holds(plan))
 
 
 class InputClock:
@@ -190,6 +191,16 @@ class InputClock:
 
         At what a source of the node has released by moving its clock, that is the moment at which it was due.
         """
+        return self._ahead_of(self.nodes[name].branches, moments)
+
+    def soonest_ahead_of(self, name: str, table: str, moments: Moments) -> Int64s:
+        """As `ahead_of`, by what has been held back for the shortest time: no record that has come is beyond it. Where
+        the rows of `table` have been held back as well, as `ahead_of`."""
+        node, held = self.nodes[name], self.nodes[table].hold
+        branches = node.branches if held else (Branch(node.sources, self._stage.soonest[name]),)
+        return self._ahead_of(branches, moments)
+
+    def _ahead_of(self, branches: Sequence[Branch], moments: Moments) -> Int64s:
         order = self.order
         cause, released = self.routes.cause(moments), self.routes.is_released(moments)
         places = np.arange(len(order), dtype=np.int64)
@@ -197,7 +208,7 @@ class InputClock:
         if order.moment is not None:
             at = np.where(order.moment[:, 0] < STEP, places + 1, at)
         found = []
-        for branch in self.nodes[name].branches:
+        for branch in branches:
             shown = self._input(branch.sources)[at[cause]]
             if released.any():
                 moved = released & self._moves(branch.sources)[order.origin[cause]]

@@ -18,7 +18,11 @@ def count_late(site: Site, operation: StreamTableJoin | Correct) -> None:
     if clock is None or changes is None or not len(changes):
         return
     behind, own = clock.ahead_of(site.node.name, changes.at) - changes.time, int(not operation.strictly_before)
-    corrects = isinstance(operation, Correct)  # the records of the version's own time are not final yet
-    late = behind > operation.holds - (0 if corrects else own)
+    if isinstance(operation, Correct):  # the records of the version's own time are not final yet
+        late = behind > operation.within
+    elif operation.grace is None:  # records go out as they come, some of them ahead of the node's clock
+        late = clock.soonest_ahead_of(site.node.name, site.node.inputs[1], changes.at) - changes.time > -own
+    else:
+        late = behind > operation.grace - own
     if late.any():
-        site.losses.late(site.node, int(late.sum()), int(behind[late].max()) + own)
+        site.losses.late(site.node, int(late.sum()), max(int(behind[late].max()) + own, 1))

@@ -14,7 +14,7 @@ from tests.oracle.engines import by_records, size_of
 from tests.oracle.epochs import EpochRow
 from tests.oracle.playing import chunks, shown_records
 from tests.oracle.records.stage import RecordStage, Released, Result
-from vsc.plan.clocks import Branch, node_clocks
+from vsc.plan.clocks import Branch, node_clocks, shortest_holds
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.layout import handed_on
@@ -104,6 +104,13 @@ class InputOracle:
     def ahead_of(self, node: str) -> int:
         """See `InputTime`."""
         return self._at(node) if self._releasing else self._clocks[node].shown(self._starts)
+
+    def soonest_ahead_of(self, node: str, table: str) -> int:
+        """See `InputTime`."""
+        if self._clocks[table].hold:
+            return self.ahead_of(node)
+        first = Branch(self._clocks[node].sources, shortest_holds(self._plan)[node])
+        return (self._of(first) if self._releasing else first.of_input(self._starts)) - first.hold
 
     def kept(self, node: str) -> int:
         """See `InputTime`."""

@@ -16,7 +16,16 @@ from vsc.plan.nodes import Node, Plan
 from vsc.plan.operations import Aggregate, GroupChanges, Source, Window
 from vsc.plan.record import record
 
-__all__ = ["Branch", "NodeClock", "WindowEnds", "held_back_by", "moments_due", "node_clocks", "stepping"]
+__all__ = [
+    "Branch",
+    "NodeClock",
+    "WindowEnds",
+    "held_back_by",
+    "moments_due",
+    "node_clocks",
+    "shortest_holds",
+    "stepping",
+]
 
 
 @record
@@ -90,6 +99,29 @@ def _is_windowed(node: Node) -> bool:
 def _covers(one: Branch, other: Branch) -> bool:
     """Whether one branch never shows more than another one."""
     return one != other and one.sources <= other.sources and one.hold >= other.hold
+
+
+def shortest_holds(plan: Plan) -> Mapping[str, int]:
+    """By node, for how many ms all records have been held back above it, but for those that came later than that.
+
+    A record may come to a node before the node's clock has got to its time, by the difference to the clock's hold.
+    """
+    nodes = {node.name: node for node in plan.nodes}
+    found: dict[str, int] = {}
+    for node in plan.nodes:
+        above = (found[name] + _holds_all(nodes[name], nodes) for name in node.driving)
+        found[node.name] = min(above, default=0)
+    return found
+
+
+def _holds_all(node: Node, nodes: Mapping[str, Node]) -> int:
+    """For how many ms the node holds back all of its records, but for those that came later than that."""
+    operation = node.operation
+    closes = operation.waits and (operation.begins_windows or operation.holds_windows)
+    window = _window(node, nodes) if closes else None
+    if window is not None:  # an end that is not part of its window is 1 ms behind the last record
+        return window.lingers + (not window.moving)
+    return operation.holds if operation.holds_all else 0
 
 
 def held_back_by(plan: Plan, name: str, branch: Branch, clocks: Mapping[str, NodeClock]) -> tuple[str, ...]:

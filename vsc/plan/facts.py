@@ -39,9 +39,10 @@ class Facts:
     Records: if it `needs_key`, those with a null in their key are dropped (D26). It `moves` them to another key, and so
     out of the stage. It `branches` if it may give several records for one. It `waits` if it holds something until
     stream time advances: at most `holds` ms beyond a record's time, and if it `holds_windows`, that long beyond the
-    window's end. It `counts_late` if it counts the versions of the table that it looks into, or the records of its
-    second input, which come later than it waits. It `begins_windows` if its key ends with a window's bounds. It
-    `tells_time` if it asks how late it is without windows or a versioned table.
+    window's end; with `holds_all`, that long for every record that is in time. It `counts_late` if it counts the
+    versions of the table that it looks into, or the records of its second input, which come later than it waits. It
+    `begins_windows` if its key ends with a window's bounds. It `tells_time` if it asks how late it is without windows
+    or a versioned table.
 
     Columns: it `reads_all` columns of its first input, or else those that its expressions name; if it
     `hands_columns_on`, also those that its readers read. `of_first` are the members with expressions over the first
@@ -71,6 +72,7 @@ class Facts:
     looks_up = watches = False
     tells_time = False
     in_order = False
+    holds_all = False
     reads_all = True
     hands_columns_on = False
     of_first: tuple[str, ...] = ()

@@ -28,6 +28,10 @@ class InputTime(Protocol):
     def ahead_of(self, node: str) -> int:
         """What the clock of a node shows before what is being processed moves it."""
 
+    def soonest_ahead_of(self, node: str, table: str) -> int:
+        """As `ahead_of`, by the records that have been held back above the node for the shortest time; where the rows
+        of the table have been held back, as `ahead_of`."""
+
     def kept(self, node: str) -> int:
         """By what a node forgets: the end of the input lets it forget nothing."""
 

@@ -24,7 +24,7 @@ class StreamTableJoin:
     too old; None where there is no such store, and nothing is read as of a time.
     """
 
-    __slots__ = ("_context", "_forward", "_get", "_left", "_name", "_node", "_operation", "_store", "_values")
+    __slots__ = ("_context", "_forward", "_get", "_left", "_name", "_node", "_operation", "_store", "_table", "_values")
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class StreamTableJoin:
         context: Context,
         forward: RecordConsumer,
     ) -> None:
-        self._node, self._name = node.name, node.owner
+        self._node, self._name, self._table = node.name, node.owner, node.inputs[1]
         self._operation, self._left = operation, operation.left
         self._get = get
         self._store = store
@@ -50,10 +50,12 @@ class StreamTableJoin:
         """Notes a version that the table has accepted: if it is late, records that are gone may have missed it."""
         clock, join = self._context.clock, self._operation
         assert clock is not None
-        needed = clock.ahead_of(self._node) - time + (0 if join.strictly_before else 1)
-        if needed > (join.grace or 0) and self._name not in self._context.repeated:
+        own = 0 if join.strictly_before else 1
+        needed = clock.ahead_of(self._node) - time + own
+        passed = clock.soonest_ahead_of(self._node, self._table) - time + own if join.grace is None else needed
+        if passed > (join.grace or 0) and self._name not in self._context.repeated:
             self._context.metrics.late(self._name, 1)
-            self._context.metrics.peak(self._name, GRACE_NEEDED, needed)
+            self._context.metrics.peak(self._name, GRACE_NEEDED, max(needed, 1))
 
     def process(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record."""

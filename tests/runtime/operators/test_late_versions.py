@@ -136,3 +136,18 @@ def test_a_stream_of_the_table_itself_has_waited_for_no_version() -> None:
             driver.pipe("t", {"k": "a", "n": at, "at": at})
         assert driver.metrics()["late_versions"] == {"j": 2}  # the second 2, which the first may have missed, and 3
         assert driver.metrics()["grace_needed"] == {"j": 3}
+
+
+FINAL = """
+table counts = aggregate payments group by currency window tumbling (size = 10 ms) emit final select max(id) as id;
+stream changes = to_stream counts;
+stream closed = rekey changes by currency as key;
+"""
+
+
+def test_records_that_come_ahead_of_the_clock_may_have_missed_what_is_behind_them() -> None:
+    """A window of 0 to 10 goes out at 12, at its last record's time of 9. The clock behind it is then 2."""
+    rows = ("r", 2), ("p", 9), ("p", 12), ("r", 5)
+    assert counted(*rows, stream=FINAL, left="closed") == (1, 1)
+    assert counted(*rows, stream=FINAL, left="closed", clause="grace 1 ms") == (0, None)
+    assert counted(*rows[:3], ("r", 12), stream=FINAL, left="closed") == (0, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from vsc.compiler import check_topology
@@ -27,7 +29,7 @@ MADE = {
 }
 
 
-def copied(made: str, clock: str = "input") -> tuple[list[tuple[int | None, int]], dict[str, int]]:
+def copied(made: str, clock: str = "input") -> tuple[list[tuple[Any, int]], dict[str, int]]:
     """What the copy sends of a row of 20, a late one of 10, a deletion of 30 and a late row of 25; what it drops."""
     with TopologyTestDriver(TEXT.format(made=made, clock=clock)) as driver:
         for rate, at, gone in ((2, 20, False), (3, 10, False), (0, 30, True), (4, 25, False)):

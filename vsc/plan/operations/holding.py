@@ -88,7 +88,7 @@ class Reorder(Facts):
     """
 
     waits = branches = True
-    in_order = True
+    in_order = holds_all = True
     hands_columns_on = True
     fits = same_schema
     keeps = "waiting"

@@ -88,6 +88,7 @@ class WithinAggregate(Facts):
     fits = value_of_items
     keeps = "records"
     kept = "inputs"
+    holds_all = True
     limits = ("grace",)
 
     left: bool

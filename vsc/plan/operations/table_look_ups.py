@@ -41,6 +41,7 @@ class StreamTableJoin(Facts):
     of_both = ("items",)
     fits = value_of_items
     kept = "input"
+    holds_all = True
     limits = ("grace", "max_age")
 
     left: bool
