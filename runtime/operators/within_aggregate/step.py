@@ -171,9 +171,11 @@ class Aggregating(Step):
         operation, site, clock = self._operation, self._site, self._site.batch.clock
         if clock is None or not len(right):
             return
-        passed = clock.ahead_of(site.node.name, right.at) - right.time
-        behind = passed - int(operation.strictly_before)
-        late = behind > operation.grace if operation.waits else passed > 0
+        behind = clock.ahead_of(site.node.name, right.at) - right.time - int(operation.strictly_before)
+        if operation.waits:
+            late = behind > operation.grace
+        else:  # left records go out as they come, some of them ahead of the node's clock
+            late = clock.soonest_ahead_of(site.node.name, site.node.inputs[1], right.at) > right.time
         if site.node.inputs[0] == site.node.inputs[1] and operation.waits:
             late &= timing.clock[arrival] - right.time <= operation.after + operation.grace
         if late.any():

@@ -43,7 +43,7 @@ class Within:
         forward: RecordConsumer,
     ) -> None:
         self._node, self._name, self._operation = node.name, node.owner, operation
-        self._of_itself = node.inputs[0] == node.inputs[1]
+        self._right, self._of_itself = node.inputs[1], node.inputs[0] == node.inputs[1]
         self._calls = Calls(node, Aggregate("stream", schemas[1], operation.calls, (), None, False))
         self._items = items(node.owner, operation.items, [schemas[0], Schema((), operation.call_columns)])
         self._widths = [len(schema.value) for schema in schemas]
@@ -92,8 +92,8 @@ class Within:
         operation, clock = self._operation, self._context.clock
         if clock is None:
             return
-        passed = clock.ahead_of(self._node) - time
-        behind = passed - operation.strictly_before
+        behind = clock.ahead_of(self._node) - time - operation.strictly_before
+        passed = clock.soonest_ahead_of(self._node, self._right) - time
         late = behind > operation.grace if operation.waits else passed > 0
         counted = self._of_itself and operation.waits and self._time - time > operation.after + operation.grace
         if late and not counted and self._name not in self._context.repeated:

@@ -139,3 +139,21 @@ def test_what_all_input_gives(seed: int) -> None:
         found += given(driver)
     assert len(found) == len(set(found))
     assert set(found) == by_loop(rows, before, after)
+
+
+def test_right_records_that_left_ones_from_behind_a_final_window_have_missed_are_late() -> None:
+    """The window of 0 to 10 goes out at 12, at the time of 9, when the clock behind it is 2."""
+    text = """
+stream s (k string, at bigint) from memory () key k timestamp at;
+stream t (k string, at bigint) from memory () key k timestamp at;
+table w = aggregate s group by k window tumbling (size = 10 ms) emit final select count(*) as n;
+stream c = to_stream w;
+stream l = rekey c by k as k2;
+stream o = left join l with t as r within (before = 9 ms) select count(*) as n;
+sink o to memory ();
+"""
+    with TopologyTestDriver(text) as driver:
+        for source, at in (("t", 3), ("s", 9), ("s", 12), ("t", 5), ("t", 13)):
+            driver.pipe(source, {"k": "a", "at": at})
+        assert [(r.value, r.timestamp) for r in driver.read("o")] == [({"n": 1}, 9)]
+        assert driver.metrics()["late_versions"] == {"o": 1}
