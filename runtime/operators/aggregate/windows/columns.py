@@ -169,7 +169,7 @@ class WindowColumns:
             index += state.given_places(*passed)
         start = np.concatenate([start, np.array(closing, dtype=np.int64)])
         rows: list[bytes | None] = [None] * len(names)
-        there = np.flatnonzero(start <= state.highest).tolist()
+        there = np.flatnonzero(start <= state.highest).tolist()  # no later one was ever written
         for at, row in zip(there, state.get_many([names[at] for at in there]), strict=True):
             rows[at] = row
         fresh = np.array([row is None for row in rows], dtype=np.bool_)
