@@ -270,15 +270,18 @@ class InputClock:
         them; and the first causes beyond that moment."""
         found = []
         for branch in self.nodes[name].branches:
-            running, moment = self._input(branch.sources)[1:], due + branch.hold
-            found.append((np.searchsorted(running, moment), moment, np.searchsorted(running, moment, side="right")))
+            # What a branch shows before all causes counts: what it has passed before the batch, no cause passes again.
+            shown, moment = self._input(branch.sources), due + branch.hold
+            found.append((np.searchsorted(shown, moment), moment, np.searchsorted(shown, moment, side="right")))
         if len(found) == 1:
-            return found[0]
-        reached, moments, passed = (np.stack(columns) for columns in zip(*found, strict=True))
-        first = reached.max(axis=0)
-        moment = np.where(reached == first, moments, -1).max(axis=0)
-        last = (reached == first) & (moments == moment)
-        return first, moment, np.where(last, passed, len(self.order)).min(axis=0)
+            ((reached, moment, passed),) = found
+        else:
+            every, moments, beyond = (np.stack(columns) for columns in zip(*found, strict=True))
+            reached = every.max(axis=0)
+            moment = np.where(every == reached, moments, -1).max(axis=0)
+            last = (every == reached) & (moments == moment)
+            passed = np.where(last, beyond, len(self.order) + 1).min(axis=0)
+        return np.maximum(reached - 1, 0), moment, np.maximum(passed - 1, 0)
 
     def released(self, name: str, cause: Int64s, clock: Int64s, keys: Sequence[bytes], whole: bool = False) -> Moments:
         """The moments of what node `name` releases before these causes, in that order; `keys`: of each.
