@@ -23,7 +23,7 @@ MOVED = {  # the clock is moved by rows that the node does not get, and releases
     "ssj_left_as_of": (2,), "ssj_left_table_versioned": (1,), "ssj_outer_as_of_grace": (0, 1, 2),
     "ssj_outer_long_grace": (0, 2), "ssj_random_014": (0, 1), "ssj_random_019": (0, 1), "ssj_random_028": (0, 1),
     "ssj_random_032": (0,), "ssj_random_036": (1,), "ssj_random_047": (0, 1), "ssj_random_050": (0, 1),
-    "ssj_random_059": (0, 1), "ssj_random_060": (0, 1), "ssj_random_062": (0, 1), "ssj_random_073": (0,),
+    "ssj_random_060": (0, 1), "ssj_random_062": (0, 1), "ssj_random_073": (0,),
     "ssj_random_081": (0, 1), "ssj_random_082": (0, 1), "ssj_random_083": (1,), "ssj_rekeyed_right": (1, 2),
     "ssj_table_changes": (0, 1), "ssj_two_left": (0, 1, 2), "ssj_two_mixed": (0, 2),
 }  # fmt: skip
