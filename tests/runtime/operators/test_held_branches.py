@@ -160,7 +160,9 @@ AFTER: dict[str, tuple[str, Check]] = {
     "windows": (
         f"table wx = aggregate x group by k {TUMBLING} {{emit}} select count(*) as n;"
         f"table wy = aggregate y group by k {TUMBLING} {{emit}} select count(*) as n;"
-        "table j = outer join wx with wy select wx.n as x, wy.n as y; table out = suppress j until window closes;",
+        "table j = outer join wx with wy select wx.n as x, wy.n as y; table out = suppress j until window closes;"
+        "stream changes = to_stream out; table d = aggregate changes group by k window tumbling (size = 20 ms)"
+        " emit final select count(*) as n; sink d to memory ();",
         of_windows,
     ),
 }  # fmt: skip
