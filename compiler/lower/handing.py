@@ -16,7 +16,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 from vsc.plan import Filter, HandOver, Node, Sink, Stage
-from vsc.plan.results import takes_newest
 
 __all__ = ["completed"]
 
@@ -53,9 +52,6 @@ def _stage(stage: Stage, by_name: Mapping[str, Node], stages: Sequence[Stage], n
             asks(n, port) or (passes(n) and asked(asks, passes, n.name, sinks)) for n, port in readers.get(name, ())
         )
 
-    def asks_latest(node: Node, port: int) -> bool:
-        return _asks_latest(node, port, by_name[node.taken[port]])
-
     tables = [name for name in stage.nodes if by_name[name].kind == "table"]
     return replace(
         stage,
@@ -63,7 +59,7 @@ def _stage(stage: Stage, by_name: Mapping[str, Node], stages: Sequence[Stage], n
         moved=tuple(moved),
         depth=stage.id,
         old=tuple(name for name in tables if asked(_asks_old, _passes_old, name)),
-        latest=tuple(name for name in tables if asked(asks_latest, _is_computed, name, newest)),
+        latest=tuple(name for name in tables if asked(_asks_latest, _is_computed, name, newest)),
         intervals=tuple(name for name in tables if asked(_asks_interval, _is_computed, name)),
     )
 
@@ -136,8 +132,8 @@ def _passes_old(node: Node) -> bool:
     return _is_computed(node) or (node.store is None and node.operation.old_of_inputs)
 
 
-def _asks_latest(node: Node, port: int, table: Node) -> bool:
-    return node.operation.asks_latest(port) or takes_newest(node, table)
+def _asks_latest(node: Node, port: int) -> bool:
+    return node.operation.asks_latest(port)
 
 
 def _asks_interval(node: Node, port: int) -> bool:

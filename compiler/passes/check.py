@@ -105,7 +105,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_reserved(topology),
         *check_zones(topology, shapes, connectors.sources),
         *check_usage(topology, order, of_retention),
-        *check_dead_letters(topology, kinds, stores, statuses),
+        *check_dead_letters(topology, kinds, stores),
         *check_reorder(found),
         *check_waiting(found),
         *check_lateness(found),

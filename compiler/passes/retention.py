@@ -9,7 +9,7 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import too_long
-from vsc.compiler.passes.stores import Clause, Stores
+from vsc.compiler.passes.stores import Stores
 from vsc.compiler.passes.survey import Survey
 from vsc.compiler.passes.versioning import Statuses, mixed_join, results_of, way_labels
 from vsc.compiler.topology import Topology
@@ -94,8 +94,7 @@ def _ordered(survey: Survey) -> set[str]:
     needing = [
         read.name.text
         for name in survey.order
-        if isinstance(declaration := topology.nodes[name], syntax.DerivedDecl)
-        and not _takes_all(declaration.operation, survey.stores.clauses.get(name))
+        if isinstance(declaration := topology.nodes[name], syntax.DerivedDecl) and not _takes_all(declaration.operation)
         for read in topology.inputs(name)
     ]
     for index, sink in enumerate(topology.sinks):
@@ -105,12 +104,9 @@ def _ordered(survey: Survey) -> set[str]:
     return {name for name in found if results_of(topology, name, survey.kinds, survey.stores) is None}
 
 
-def _takes_all(operation: syntax.Operation, clause: Clause | None) -> bool:
-    """Whether an operation on a table takes each of its changes for itself, the newest or not: an unversioned store
-    takes the newest alone."""
-    if isinstance(operation, syntax.Map | syntax.Materialize):
-        return clause is None or clause.versioned
-    return isinstance(operation, syntax.ToStream)
+def _takes_all(operation: syntax.Operation) -> bool:
+    """Whether an operation on a table takes each of its changes for itself, the newest or not."""
+    return isinstance(operation, syntax.Map | syntax.Materialize | syntax.ToStream)
 
 
 def _results(

@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from vsc.plan.results import takes_newest
 from vsc.runtime.operators.columns.flow import Flow, Old, blanked
 from vsc.runtime.operators.expiring import Expiring
 from vsc.runtime.operators.forgetting import Forgetting
@@ -37,9 +36,6 @@ class TableStep(Step):
 
     def __init__(self, site: Site, rows: Rows = lambda keys, rows: rows, dedupe: bool = False) -> None:
         self._site, self._rows, self._dedupe = site, rows, dedupe
-        node = site.node
-        above = [site.plan.node(name) for name in node.inputs]
-        self._newest = site.batch.clock is not None and any(takes_newest(node, table) for table in above)  # D35
         after = site.node.expire if site.table is not None else None
         self._expiring = None if after is None else Expiring(site, after)
         after = site.node.forget if site.table is not None else None
@@ -47,7 +43,6 @@ class TableStep(Step):
 
     def process(self, flow: Flow) -> Flow:
         """The changes of this table for those of its input (or for a stream's records)."""
-        flow = self._site.newest(flow, self._newest)
         found = self._rows(flow.keys, TableRows.of(flow.present, flow.time, flow.values))
         kept = self._site.kept(flow, found.failed)
         changed = flow.with_rows(found.present, found.values)

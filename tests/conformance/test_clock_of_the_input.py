@@ -23,11 +23,7 @@ RELEASED_BEFORE = {"suppress_limit_agg": (1,), "suppress_limit_window": (0, 1)} 
 OF_ONE_MOMENT = {"win_session_aggregated": (1,)}  # a session that a record of the same moment joins is replaced (D28)
 STILL_OPEN = {"suppress_sliding": (0, 1)}  # a window that a record may still change is not sent (D31)
 NEWEST_RESULT = {"fk_inner_versioned_store": (0,), "fk_left_versioned_store": (1,)}  # it is not lost in the store (D33)
-OF_NEWEST = {  # an unversioned store of a versioned table's rows does not take an older one as the newest (D35)
-    "random_085": (0, 1), "random_100": (0, 1), "st_materialize_unversioned": (0, 1),
-    "table_filter_to_unversioned": (0, 1), "table_map_stores": (1,), "table_rematerialize": (0, 1),
-}  # fmt: skip
-RULES = (OF_NEWEST, LOOK_UPS, DROPPED_ON_THE_WAY, RELEASED_BEFORE, OF_ONE_MOMENT, STILL_OPEN, NEWEST_RESULT)
+RULES = (LOOK_UPS, DROPPED_ON_THE_WAY, RELEASED_BEFORE, OF_ONE_MOMENT, STILL_OPEN, NEWEST_RESULT)
 DIFFER = {name: numbers for rule in RULES for name, numbers in rule.items()}
 CASES = [(path.stem, number) for path in sorted(FOLDER.glob("*.json")) for number in range(len(load(path).cases))]
 QUICK = {("st_versioned_inner", 0), ("random_106", 0), ("suppress_limit_agg", 1), ("suppress_limit_agg", 0)}

@@ -1,11 +1,11 @@
-"""Which tables hold results: rows that are computed from several others (D33); which take newest rows alone (D35)."""
+"""Which tables hold results: rows that are computed from several others (D33)."""
 
 from __future__ import annotations
 
-from vsc.plan.nodes import Node, Plan
+from vsc.plan.nodes import Plan
 from vsc.plan.operations import ExplodeChanges, Materialize, ToTable
 
-__all__ = ["shows_results", "takes_newest"]
+__all__ = ["shows_results"]
 
 
 def shows_results(plan: Plan, name: str) -> bool:
@@ -27,11 +27,3 @@ def shows_results(plan: Plan, name: str) -> bool:
         if node.kind == "stream" and not node.operation.results:  # such as the answers of a foreign-key join
             return False
     return True
-
-
-def takes_newest(node: Node, table: Node) -> bool:
-    """Whether `node` has an unversioned store of rows of the versioned `table`, its input: by the clock of the input,
-    it takes only those that are their key's newest when they come (D35)."""
-    kept = node.store is not None and node.store.kind == "unversioned"
-    of_rows = node.operation.row_by_row or isinstance(node.operation, Materialize)
-    return kept and of_rows and table.status is not None and table.status.versioned

@@ -20,34 +20,12 @@ from tests.oracle.records.graph_getters import asked, pair
 from tests.oracle.records.put import TablePut
 from tests.oracle.records.suppress import Suppress as Suppressing
 from vsc.plan.nodes import Aggregate, Filter, Map, Materialize, Node, Source, Suppress, TableTableJoin, ToTable
-from vsc.plan.results import takes_newest
-from vsc.runtime.metrics import Dropped
 
 __all__ = ["table_operator"]
 
 
 def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
     """The operator of a table node; ValueError for one that makes no table."""
-    built = _operator(parts, node, forward)
-    if not any(takes_newest(node, parts.plan.node(name)) for name in node.inputs):
-        return built
-    assert callable(built)
-    return _of_newest(node, parts.context, built)
-
-
-def _of_newest(node: Node, context: Context, process: Consumer) -> Consumer:
-    """An unversioned store of a versioned table takes the newest changes alone (D35)."""
-
-    def take(key: Row, new: Row | None, old: Before | None, latest: bool, time: int) -> None:
-        if context.by_input and not latest:
-            context.dropped(node.name, Dropped.OUT_OF_ORDER)
-        else:
-            process(key, new, old, latest, time)
-
-    return take
-
-
-def _operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
     context, old = parts.context, parts.old_wanted(node.name) or parts.intervals(node.name)
     store = parts.tables.get(node.name)
     intervals = parts.intervals(node.name)
