@@ -51,7 +51,7 @@ help:
 	@echo 'make demo    the flights example on Spark'
 	@echo 'make live    payments from Kafka to Kafka and PostgreSQL, killed once on the way'
 	@echo 'make cluster  the flights example on a Spark cluster, one of whose two workers is killed on the way'
-	@echo 'make check   lint, types, architecture, and the quick tests that need no JVM: 2 minutes'
+	@echo 'make check   lint, types, architecture, and the quick tests that need no JVM: 3 minutes'
 	@echo 'make test    does it work on this machine? make check, and each seam once on Spark: 12 minutes with set-up'
 	@echo 'make full    every test: make test, then make rest, which is one share of eight with SHARE=3/8'
 	@echo 'make newest  the tests of what differs between releases of Spark, on pyspark $(PYSPARK_NEWEST)'

@@ -246,7 +246,8 @@ class Site:
         store = self.table
         if store is None:
             return changed
-        moving, given, changed = self.moving(changed), changed, store.timed(changed)
+        moving, given, by_records = self.moving(changed), changed, self.batch.clock is None
+        changed = store.timed(changed, moving if by_records else None)
         accepted = store.put(changed, moving)
         # at its own time: that of a version that the store knows only until it is cut off from it says nothing of it
         self.lose(Dropped.EXPIRED, given, ~accepted, self.node.schema)
@@ -259,4 +260,5 @@ class Site:
         if before is not None and replaces is not None:
             present = before.present & replaces
             before = Old(present, before.time, blanked(before.values, present))
-        return replace(changed, old=before, latest=latest, until=until).select(accepted)
+        sent = given if by_records else changed  # the time that is sent is recorded: the store alone goes by D33
+        return replace(sent, old=before, latest=latest, until=until).select(accepted)

@@ -39,8 +39,9 @@ class TablePut:
 
     def process(self, key: Row, new: Row | None, old: Before | None, time: int, silent: bool = False) -> None:
         """Writes `new`; `old` is what goes on as the change's old row. `silent`: nothing goes on."""
-        time = self._timed(key, time)
-        outcome = self._put(key, new, time)
+        kept = self._timed(key, time)
+        outcome = self._put(key, new, kept)
+        time = kept if self._context.by_input else time  # that is recorded: the store alone goes by D33
         if outcome == "expired":
             self._context.dropped(self._name, Dropped.EXPIRED)
         elif not silent:

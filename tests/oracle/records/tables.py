@@ -87,7 +87,10 @@ class _VersionedTable:
         return outcome
 
     def timed(self, key: Row, time: int) -> int:
-        return max(time, *self._model.rows[key]) if self._results and key in self._model.rows else time  # D33
+        if not self._results or key not in self._model.rows:
+            return time
+        refused = not self._context.by_input and time < self.stream_time - self.grace
+        return time if refused else max(time, *self._model.rows[key])  # D33
 
     def newest(self, key: Row) -> Before | None:
         found = self._model.lookup(key, None)

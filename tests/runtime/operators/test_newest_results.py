@@ -116,3 +116,34 @@ def test_the_newest_row_is_the_result_of_the_newest_rows(shape: str, place: str,
     assert {name: (row.value["x"], row.value["y"]) for name, row in stored.items()} == right
     assert asked == right
     assert {name: row for name, row in sent.items() if row is not None} == right
+
+
+MIXED = """
+topology mixed (clock = '{clock}');
+table a (k string, x int, at bigint) from memory () key k timestamp at materialize versioned (retention = 1 hour);
+table b (k string, y int, at bigint) from memory () key k timestamp at;
+table r = join a with b select x, y materialize versioned (retention = {retention} ms);
+"""
+
+
+@pytest.mark.parametrize(
+    ("clock", "retention", "sent", "dropped"),
+    [
+        ("input", 20, [(1, 10), (2, 30), (3, 30)], {}),
+        ("records", 30, [(1, 10), (2, 30), (3, 7)], {}),
+        ("records", 20, [(1, 10), (2, 30)], {"expired": 1}),
+    ],
+)
+def test_the_time_that_is_sent_is_as_recorded_by_the_clock_of_records(
+    clock: str, retention: int, sent: list[tuple[int, int]], dropped: dict[str, int]
+) -> None:
+    """The store alone takes the result of a late row of an unversioned table as its key's newest."""
+    with TopologyTestDriver(MIXED.format(clock=clock, retention=retention)) as driver:
+        driver.pipe("a", {"k": "k", "x": 0, "at": 1})
+        for y, at in ((1, 10), (2, 30), (3, 7)):
+            driver.pipe("b", {"k": "k", "y": y, "at": at})
+        found = driver.read("r")
+        assert [(None if one.value is None else one.value["y"], one.timestamp) for one in found] == sent
+        newest = driver.store("r").get({"k": "k"})
+        assert newest is not None and newest.value["y"] == sent[-1][0]
+        assert driver.metrics()["dropped_records"].get("r", {}) == dropped

@@ -25,7 +25,8 @@ def test_a_named_table_has_a_folder(lakes: SparkSession, tmp_path: Path) -> None
         lakes.conf.set(f"spark.sql.catalog.held{name}", value)
 
     def folder(lake: str, option: str, value: str) -> str | None:
-        text = f"stream s (k string) from rate (); sink s to {lake} ({option} = '{value}');"
+        read = "stream s (k string) from files (path = 'in', format = 'json');"
+        text = f"{read} sink s to {lake} ({option} = '{value}');"
         return Ends(compiled(text)).sinks[0].catalogued(lakes)
 
     assert folder("iceberg", "table", "held.db.t") is None
