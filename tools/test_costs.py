@@ -26,10 +26,14 @@ def main(report: Path = REPORT) -> None:
 
 
 def measured(report: Path) -> dict[str, float]:
-    """Seconds by file in a report of pytest (JUnit's XML), at least one each."""
+    """Seconds by file in a report of pytest (JUnit's XML), at least one each. SystemExit if it is not a whole one."""
     found: defaultdict[str, float] = defaultdict(float)
-    for case in ElementTree.parse(report).iter("testcase"):
-        found[f"{case.attrib['classname'].replace('.', '/')}.py"] += float(case.attrib["time"])
+    try:
+        for case in ElementTree.parse(report).iter("testcase"):
+            found[f"{case.attrib['classname'].replace('.', '/')}.py"] += float(case.attrib["time"])
+    except (OSError, ElementTree.ParseError, KeyError) as error:
+        why = f"a test has no {error}" if isinstance(error, KeyError) else error
+        raise SystemExit(f"{report} is not the report of a whole run ({why}): run `make rest` to its end") from None
     return {path: max(1.0, seconds) for path, seconds in found.items()}
 
 

@@ -38,7 +38,7 @@ class Finding:
     """What a pass reports.
 
     It has a code, a span, a sentence with the user's names, labels for the causes, one action as help, and, if it is
-    sure what was meant, the edit that editors offer.
+    sure what was meant, the edit that editors offer. `node`: the node that it is about, for passes that ask.
     """
 
     code: str
@@ -47,6 +47,7 @@ class Finding:
     labels: tuple[Label, ...] = ()
     help: str | None = None
     fix: Fix | None = None
+    node: str | None = None
 
 
 @record

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from typing import Any
 
 from vsc.plan import Column, Connector, Node, Plan, Source
-from vsc.plan.clocks import NodeClock, node_clocks
+from vsc.plan.clocks import NodeClock, held_back_by, node_clocks
 from vsc.plan.keyless import nullable_keys
 
 __all__ = ["emit_graph"]
@@ -17,7 +17,8 @@ def emit_graph(plan: Plan) -> str:
     """A JSON object with `name`, `clock`, `nodes`, `edges`, `sinks`, `stages`. Edges refer to nodes by name.
 
     The `clock` of a node says by whose records it tells the time with ``input``, how far it is behind them at most, and
-    how long it holds them back itself.
+    how long it holds them back itself. It is the lowest of its `branches`: of each the clock of its sources, less its
+    hold, which the nodes in `held_back_by` make up.
     """
     nullable, clocks = nullable_keys(plan), node_clocks(plan)
     stages = {node.name: [s.id for s in plan.stages if node.name in s.nodes] for node in plan.nodes}
@@ -29,7 +30,9 @@ def emit_graph(plan: Plan) -> str:
     document = {
         "name": plan.name,
         "clock": plan.clock,
-        "nodes": [_node(node, stages[node.name], nullable[node.name], clocks[node.name]) for node in plan.nodes],
+        "nodes": [
+            _node(node, stages[node.name], nullable[node.name], _clock(plan, node.name, clocks)) for node in plan.nodes
+        ],
         "edges": edges,
         "sinks": [
             {"id": sink.id, "node": sink.node, "connector": _connector(sink.connector), "line": sink.line}
@@ -48,7 +51,7 @@ def emit_graph(plan: Plan) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _node(node: Node, stages: list[int], nullable: Set[str], clock: NodeClock) -> dict[str, Any]:
+def _node(node: Node, stages: list[int], nullable: Set[str], clock: dict[str, Any]) -> dict[str, Any]:
     status, store = node.status, node.store
     return {
         "name": node.name,
@@ -73,10 +76,23 @@ def _node(node: Node, stages: list[int], nullable: Set[str], clock: NodeClock) -
             "implied": store.implied,
         },
         "connector": _connector(node.operation.connector) if isinstance(node.operation, Source) else None,
-        "clock": {"sources": sorted(clock.sources), "hold_ms": clock.hold, "holds_ms": clock.holds},
+        "clock": clock,
         "stages": stages,
         "line": node.line,
     }
+
+
+def _clock(plan: Plan, name: str, clocks: Mapping[str, NodeClock]) -> dict[str, Any]:
+    clock = clocks[name]
+    branches = [
+        {
+            "sources": sorted(branch.sources),
+            "hold_ms": branch.hold,
+            "held_back_by": list(held_back_by(plan, name, branch, clocks)),
+        }
+        for branch in clock.branches
+    ]
+    return {"sources": sorted(clock.sources), "hold_ms": clock.hold, "holds_ms": clock.holds, "branches": branches}
 
 
 def _columns(columns: tuple[Column, ...], nullable: Set[str] = frozenset()) -> list[dict[str, str | bool]]:

@@ -190,5 +190,5 @@ def _unread(
             "VSC313", clause.span, f"nothing reads `{name}` as of a time{lost}: its history is not used",
             (Label(topology.nodes[name].name.span,
                    "no stream join, complete history or sink with `history` reads it, or what is derived from it"),),
-            "materialize it unversioned, or join a stream with it",
+            "materialize it unversioned, or join a stream with it", node=name,
         )  # fmt: skip

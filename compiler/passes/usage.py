@@ -18,12 +18,7 @@ def check_usage(topology: Topology, order: tuple[str, ...], of_retention: tuple[
     """
     if not topology.complete:
         return ()
-    histories = {finding.span.start for finding in of_retention if finding.code == "VSC313"}
-    lost = {
-        name
-        for name in set(order) - topology.written
-        if not any(topology.nodes[name].span.start <= start < topology.nodes[name].span.end for start in histories)
-    }
+    lost = set(order) - topology.written - {finding.node for finding in of_retention if finding.code == "VSC313"}
     end = max((node.span.end for node in (*topology.nodes.values(), *topology.sinks)), default=0)
     return tuple(_lost(topology, name, end) for name in topology.nodes if name in lost)
 

@@ -247,7 +247,10 @@ class Site:
         if store is None:
             return changed
         moving, given, by_records = self.moving(changed), changed, self.batch.clock is None
-        changed = store.timed(changed, moving if by_records else None)
+        changed = store.timed(changed)
+        if by_records and changed is not given:  # what is too late at its own time is refused (D33)
+            in_time = store.accepted(given.time, moving)
+            changed = replace(changed, time=np.where(in_time, changed.time, given.time))
         accepted = store.put(changed, moving)
         # at its own time: that of a version that the store knows only until it is cut off from it says nothing of it
         self.lose(Dropped.EXPIRED, given, ~accepted, self.node.schema)

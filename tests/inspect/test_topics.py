@@ -128,3 +128,6 @@ def test_what_to_do_names_what_the_command_takes(capsys: pytest.CaptureFixture[s
     assert main(["inspect", "--registry", "http://127.0.0.1:9", "payments"]) == 2
     said = capsys.readouterr().err
     assert "does not answer" in said and said.endswith(" = help: start it, or correct `--registry`\n")
+    given = ["--registry", "http://127.0.0.1:9", "--registry-auth", "file:missing"]
+    assert main(["inspect", *given, "payments"]) == 2
+    assert "the file of `--registry-auth` cannot be read: No such file or directory" in capsys.readouterr().err

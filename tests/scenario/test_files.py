@@ -18,7 +18,8 @@ TOPOLOGY = """\
 stream orders (id string, amount int) from memory () key id;
 table rates (
   currency string, rate decimal(6, 2), day date, at timestamp, ok boolean, ratio double, small float, raw binary,
-  tags array<string>, more struct<a: int, b: string>, counts map<string, bigint>
+  tags array<string>, more struct<a: int, b: string>, counts map<string, bigint>,
+  sizes map<decimal(3, 1), string>
 )
 from memory () key currency timestamp at materialize versioned (retention = 1 day);
 table names (id string, name string) from memory () key id materialize as by_id;
@@ -43,7 +44,7 @@ def _step(read: Read, text: str) -> Any:
     return file.scenarios[0].steps[0]
 
 
-RATES = ("rate", "day", "at", "ok", "ratio", "small", "raw", "tags", "more", "counts")
+RATES = ("rate", "day", "at", "ok", "ratio", "small", "raw", "tags", "more", "counts", "sizes")
 EXPECTED = """\
 - drain: true
   expect: {rates: [{key: {currency: a}, value: {ok: true, more: {a: 1}}, timestamp: 1}]}
@@ -53,7 +54,7 @@ ROW = """\
     currency: NO
     rate: 1.1
     day: 2026-03-02
-    at: 2026-03-02T10:00:00+01:00
+    at: 2026-03-02T10:00:00.0000000+01:00
     ok: true
     ratio: 1e3
     small: 0.1
@@ -61,6 +62,7 @@ ROW = """\
     tags: [a, 12, null, 'null']
     more: {b: yes}
     counts: {x: 1}
+    sizes: {2.50: b}
 """
 
 
@@ -79,6 +81,7 @@ def test_values_are_those_of_their_columns_whatever_yaml_would_make_of_them(read
         "tags": ["a", "12", None, "null"],
         "more": {"a": None, "b": "yes"},
         "counts": {"x": 1},
+        "sizes": {Decimal("2.5"): "b"},
     }
 
 
@@ -185,6 +188,11 @@ WRONG_STEPS = [
     ("- orders: {id: a, amount: ^3000000000}\n  timestamp: 1", "`amount` is int: '3000000000'", ""),
     ("- orders: {id: a, amount: ^[1]}\n  timestamp: 1", "`amount` is int, not a list", ""),
     ("- orders: {id: a}\n  timestamp: ^soon", "`timestamp` is a time in milliseconds", ""),
+    ("- orders: {id: a}\n  timestamp: ^2026-03-02T10:00:00.0019Z", "digits beyond", "leave them out"),
+    ("- rates: {currency: a, at: ^'2026-03-02T10:00:00.0000019Z'}", "`at` is a time in microseconds", "leave them"),
+    ("- rates: {currency: a, at: 1, counts: {1: 1, ^'1': 2}}", "`1` is here a second time; the first is at 6:46", ""),
+    ("- rates: {currency: a, at: 1, sizes: {1: a, ^01: b}}", "'01' is the key at 6:45 of `sizes` a second time", ""),
+    ("- rates: {currency: a, at: 1, more: {a: 1, ^'a': 2}}", "`a` is here a second time; the first is at 6:44", ""),
     ("- orders: {id: a, ^id: b}\n  timestamp: 1", "`id` is here a second time; the first is at 6:18", ""),
     ("- rates: {currency: a, rate: ^1.234}", "`rate` is decimal(6,2): '1.234'", ""),
     ("- rates: {currency: a, rate: ^12345}", "`rate` is decimal(6,2): '12345'", ""),

@@ -36,7 +36,7 @@ def topic_statement(topic: str, wanted: TopicWanted) -> str:
 
     given = (("registry", wanted.url), *((("registry_auth", wanted.auth),) if wanted.auth is not None else ()))
     try:
-        registry = Registry(Options("vsc inspect", Connector("kafka", given, ())), SourceError)
+        registry = Registry(Options("vsc inspect", Connector("kafka", given, ()), of_command=True), SourceError)
         value, key = registry.newest(f"{topic}-value"), registry.newest(f"{topic}-key")
         if value is None:
             raise InspectError(
@@ -47,8 +47,7 @@ def topic_statement(topic: str, wanted: TopicWanted) -> str:
         columns = columns_of(value.schema, wanted.record) if rows is None else rows
         keys = Columns(()) if key is None else columns_of(key.schema)
     except VscRuntimeError as error:
-        help = (error.help or "").replace("registry_auth", "registry-auth").replace("`registry", "`--registry")
-        raise InspectError(error.message, help or None) from None
+        raise InspectError(error.message, error.help) from None
     except ValueError as error:
         raise InspectError(f"the schema of {topic}-value {error}", "name a message with --record") from None
     names = {column.name for column in keys.columns} if rows is None else set()

@@ -203,13 +203,13 @@ class Document:
         return size
 
     def _check_keys(self, node: yaml.MappingNode) -> None:
-        first: dict[tuple[str, str, bool], yaml.Node] = {}
+        first: dict[tuple[str, bool], yaml.Node] = {}
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 continue
             if key.tag == _TAG + "merge":
                 raise self.error(key, "merge keys (`<<`) are not for scenario files", "write the entries out")
-            before = first.setdefault((key.tag, key.value, _is_rest(key)), key)
+            before = first.setdefault((key.value, _is_rest(key)), key)
             if before is not key:
                 line, column = self.place(before)
                 raise self.error(key, f"`{key.value}` is here a second time; the first is at {line}:{column}")

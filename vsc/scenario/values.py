@@ -1,7 +1,8 @@
 """Reads values in a scenario file by the type of their column, not by what YAML guesses.
 
 Guarantees: a value is exactly the one that the test driver returns for that column (decimals with their scale, floats
-rounded to 32 bits, aware datetimes in UTC), so the two can be compared. For `is_expected`, NaN equals NaN.
+rounded to 32 bits, aware datetimes in UTC), so the two can be compared. No digit of a time is cut off silently, and no
+key of a map counts twice. For `is_expected`, NaN equals NaN.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ __all__ = [
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,40}")
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
+_FRACTION = re.compile(r":[0-9]{2}\.([0-9]+)")
 _NOT_FINITE = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
 _BINARY_TAG = "tag:yaml.org,2002:binary"
 
@@ -96,6 +98,7 @@ def read_columns(
 def read_time(document: Document, node: yaml.Node, what: str) -> int:
     """An event time: milliseconds since the epoch, or ISO text (UTC unless it says otherwise). Raises ScenarioError."""
     scalar = document.scalar(node, f"{what} is a time in milliseconds or as ISO text")
+    _refuse_finer(document, scalar, what, 3)
     try:
         return event_time(_timestamp(scalar))
     except OverflowError:
@@ -143,8 +146,13 @@ def _nested(
             if not isinstance(node, yaml.MappingNode):
                 raise document.error(node, f"{what} is {type}: a mapping, not {_shown(node)}")
             pairs: dict[Any, Any] = made()
+            places: dict[Any, tuple[int, int]] = {}
             for key, value in document.entries(node, manner.partial):
                 name = read_value(document, document.scalar(key, f"a key of {what} is {key_type}"), key_type, what, KEY)
+                if name in places:
+                    line, column = places[name]
+                    raise document.error(key, f"{_shown(key)} is the key at {line}:{column} of {what} a second time")
+                places[name] = document.place(key)
                 pairs[name] = read_value(document, value, value_type, f"a value of {what}", manner)
             return pairs
         case StructType(fields):
@@ -162,11 +170,23 @@ def _nested(
 def _plain(document: Document, node: yaml.Node, type: DataType, what: str) -> Any:
     scalar = document.scalar(node, f"{what} is {type}")
     name = "decimal" if isinstance(type, DecimalType) else str(type)
+    if name == "timestamp":
+        _refuse_finer(document, scalar, what, 6)
     try:
         return _READERS[name](scalar)
     except ValueError:
         help = "leave out the quotes" if scalar.style is not None and name not in _QUOTED else _HELP.get(name)
         raise document.error(node, f"{what} is {type}: {_shown(node)} is not a value of it", help) from None
+
+
+def _refuse_finer(document: Document, scalar: yaml.ScalarNode, what: str, digits: int) -> None:
+    """Refuses a time that has more than so many digits of a second."""
+    fraction = _FRACTION.search(scalar.value)
+    if fraction is not None and fraction[1][digits:].strip("0"):
+        unit = {3: "milliseconds", 6: "microseconds"}[digits]
+        raise document.error(
+            scalar, f"{what} is a time in {unit}: {scalar.value!r} has digits beyond them", "leave them out"
+        )
 
 
 def _text(scalar: yaml.ScalarNode) -> str:

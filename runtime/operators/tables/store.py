@@ -44,9 +44,8 @@ class TableColumns:
         self._put: Flow | None = None
         self._read = np.zeros(0, dtype=np.bool_)
 
-    def timed(self, flow: Flow, moving: Int64s | None = None) -> Flow:
-        """The batch's changes at the times at which the table takes them. `moving` (see `Site.moving`): those that the
-        table refuses at their own times keep these."""
+    def timed(self, flow: Flow) -> Flow:
+        """The batch's changes at the times at which the table takes them (D33)."""
         return flow
 
     def put(self, flow: Flow, moving: Int64s) -> Mask:
@@ -223,7 +222,7 @@ class VersionedColumns(TableColumns):
         """The clock before all changes, then at each."""
         return np.maximum.accumulate(np.append(self.stream_time, moving))
 
-    def timed(self, flow: Flow, moving: Int64s | None = None) -> Flow:
+    def timed(self, flow: Flow) -> Flow:
         if not self._results or not len(flow):
             return flow
         known, times, _ = self._newest_of(flow)
@@ -232,10 +231,7 @@ class VersionedColumns(TableColumns):
         newest[known] = times
         segments = Segments(flow.key, count)
         time, _ = segments.highest(flow.time[segments.order], newest)
-        time = time[segments.unsorted()]
-        if moving is not None:
-            time = np.where(self.accepted(flow.time, moving), time, flow.time)
-        return replace(flow, time=time)
+        return replace(flow, time=time[segments.unsorted()])
 
     def put(self, flow: Flow, moving: Int64s) -> Mask:
         self._clock = self._running(moving)

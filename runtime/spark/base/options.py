@@ -19,10 +19,14 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of one resolved connector. `place` is its name in messages, such as ``source 'x' (line 2)``."""
+    """The options of one resolved connector. `place` is its name in messages, such as ``source 'x' (line 2)``.
+
+    `of_command`: they were given on the command line, not in a topology.
+    """
 
     place: str
     connector: Connector
+    of_command: bool = False
 
     @classmethod
     def of_source(cls, node: Node) -> Options:
@@ -62,6 +66,10 @@ class Options:
         if _text(found) not in ("true", "false"):
             raise ConfigurationError(f"{self.place}: {name} is true or false, not {found!r}")
         return _text(found) == "true"
+
+    def called(self, name: str) -> str:
+        """An option as it is written where it was given, for messages."""
+        return f"`--{name.replace('_', '-')}`" if self.of_command else f"`{name}`"
 
     def is_upsert(self) -> bool:
         """Whether a sink of a stream replaces rows by key (`mode`)."""

@@ -27,7 +27,8 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.expressions.cells import read_cells
 from vsc.runtime.expressions.digits import of_base64
 from vsc.runtime.operators.source.partition_folders import folder_texts
-from vsc.runtime.spark.formats.csv_dialect import CsvDialect, record_ends
+from vsc.runtime.records import Int64s
+from vsc.runtime.spark.formats.csv_dialect import CsvDialect, behind_quotes, record_ends
 from vsc.runtime.spark.formats.misfits import misfit, shown
 from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT
 from vsc.runtime.values import arrow_type
@@ -193,6 +194,8 @@ class _File:
         for number, reason in reasons.items():
             why[number - 1], rejected[number - 1] = reason, True
         place = pa.array(np.cumsum(~rejected) - 1, pa.int64(), mask=rejected)
+        for number in self._numbers(data, behind_quotes(data, self._cells.dialect)):
+            why[number] = why[number] or "text follows the closing quote of a cell"
         columns: dict[str, pa.Array] = {}
         for column, i in places.items():
             cells = table.column(names[i]).combine_chunks()
@@ -245,11 +248,22 @@ class _File:
         return pa.RecordBatch.from_arrays(arrays, names=names)
 
     def _texts(self, data: bytes) -> list[bytes]:
-        """The records in `data`; blank lines are not records."""
+        """The records in `data`."""
+        return [data[start:end] for start, end in self._records(data)]
+
+    def _numbers(self, data: bytes, places: Int64s) -> list[int]:
+        """The numbers of the records in `data` that have these places."""
+        if not len(places):
+            return []
+        ends = [end for _, end in self._records(data)]
+        return [int(number) for number in np.unique(np.searchsorted(ends, places, side="right"))]
+
+    def _records(self, data: bytes) -> list[tuple[int, int]]:
+        """Where each record in `data` begins and ends; blank lines are not records."""
         ends = record_ends(data, self._cells.dialect).tolist()
         if ends[-1:] != [len(data)]:  # a `\\r`, or what an unclosed quote has left
             ends.append(len(data))
-        return [text for start, end in pairwise([0, *ends]) if (text := data[start:end]).strip(b"\r\n")]
+        return [(start, end) for start, end in pairwise([0, *ends]) if data[start:end].strip(b"\r\n")]
 
 
 def _shown(record: bytes) -> str:

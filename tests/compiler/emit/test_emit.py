@@ -298,7 +298,12 @@ def test_what_holds_a_node_back_is_said_with_the_clock_of_the_input() -> None:
     graph = json.loads(emit(plan, "graph"))
     clocks = {node["name"]: node["clock"] for node in graph["nodes"]}
     assert graph["clock"] == "input"
-    assert clocks["days"] == {"sources": ["returns", "sales"], "hold_ms": 21_600_000, "holds_ms": 90_000_000}
+    assert clocks["days"] == {
+        "sources": ["returns", "sales"],
+        "hold_ms": 21_600_000,
+        "holds_ms": 90_000_000,
+        "branches": [{"sources": ["sales"], "hold_ms": 21_600_000, "held_back_by": ["priced"]}],
+    }
     assert "clock 1 day 7 hours behind" in emit(plan, "mermaid", as_it_runs=True)
 
 

@@ -198,3 +198,16 @@ def test_a_rekey_in_front_of_an_upsert_drops_it() -> None:
             order(driver, number, number, sku)
         assert [key["sku"] for key, _, _ in given(driver, "some")] == ["A"]
         assert driver.metrics()["dropped_records"] == {"keyed": {"null_join_key": 1}}
+
+
+def test_a_rekey_in_front_of_an_upsert_drops_it_for_others_too_which_may_have_one_of_their_own() -> None:
+    text = SOURCES + KEYED + (
+        "stream logged = rekey orders by upper(sku) as sku;"
+        "sink keyed to delta (path = '-', mode = 'upsert'); sink keyed to memory (); sink logged to memory ();"
+    )  # fmt: skip
+    with TopologyTestDriver(text) as driver:
+        for number, sku in enumerate(("a", None), 1):
+            order(driver, number, number, sku)
+        assert [key["sku"] for key, _, _ in given(driver, "keyed")] == ["A"]
+        assert [key["sku"] for key, _, _ in given(driver, "logged")] == ["A", None]
+        assert driver.metrics()["dropped_records"] == {"keyed": {"null_join_key": 1}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
@@ -93,24 +93,38 @@ def _cell(rng: Random, dialect: CsvDialect) -> tuple[str, str | None]:
 
 
 def by_python(file: CsvFile) -> Answer:
-    """What Python's csv reads; what is meant to be different: no blank lines, no open quote, no null."""
-    rows = _python(file, "")
-    closed = _python(file, "\nz\n")[-1] == ["z"]
-    header, *rows = [row for row in rows if row]
-    assert header == file.names
-    if not closed:
-        rows = [*rows[:-1], []]
-    return [[*row] if len(row) == len(header) else None for row in rows]
+    """What Python's csv reads; what is meant to be different: no blank lines, no open quote, no null.
+
+    A row that it refuses with `strict` cannot be read: a quote that is not closed, or text behind one that is.
+    """
+    header, *rows = [row for row in _python(file) if row != []]
+    assert header == file.names and header is not None
+    return [[*row] if row is not None and len(row) == len(header) else None for row in rows]
 
 
-def _python(file: CsvFile, more: str) -> list[list[str]]:
-    dialect = file.dialect
-    lines = io.StringIO(file.text.removeprefix("\ufeff") + more, newline="")
+def _python(file: CsvFile) -> Iterator[list[str] | None]:
+    consumed: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for line in io.StringIO(file.text.removeprefix("\ufeff"), newline=""):
+            consumed.append(line)
+            yield line
+
+    for row in _reader(file.dialect, lines(), strict=False):
+        try:
+            assert next(_reader(file.dialect, [*consumed, "\n"], strict=True)) == row  # its line end may be escaped
+            yield row
+        except csv.Error:
+            yield None
+        consumed.clear()
+
+
+def _reader(dialect: CsvDialect, lines: Iterable[str], strict: bool) -> Iterator[list[str]]:
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE
-    quote = dialect.quote or None
-    return list(
-        csv.reader(lines, delimiter=dialect.separator, quotechar=quote, escapechar=dialect.escape, quoting=quoting)
-    )
+    return csv.reader(
+        lines, delimiter=dialect.separator, quotechar=dialect.quote or None, escapechar=dialect.escape, quoting=quoting,
+        strict=strict,
+    )  # fmt: skip
 
 
 def by_vsc(files: list[CsvFile], rng: Random) -> list[Answer]:

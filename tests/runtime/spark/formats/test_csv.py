@@ -106,6 +106,17 @@ def test_a_row_says_why_it_cannot_be_read() -> None:
     ]
 
 
+@pytest.mark.parametrize("chunk", [1, 8 << 20])
+def test_text_behind_a_closing_quote_is_unreadable_as_readers_differ_in_what_it_is(chunk: int) -> None:
+    """Python and Arrow read `5 pipe"`, Spark `"5" pipe"`: whoever wrote it did not double the quotes."""
+    text = 'a,b\n1,"5"" pipe"\n\n2,"5" pipe"\n"x"y\n"x" ,3\n4,"y"\r\n5,"z"'
+    why = "text follows the closing quote of a cell"
+    assert [bad or row for row, bad in read(text, chunk=chunk)] == [
+        ["1", '5" pipe'], why, "it has 1 cells, not 2", why, ["4", "y"], ["5", "z"],
+    ]  # fmt: skip
+    assert read('a,b\n"x"\\y,1\n', chunk=chunk, escape="\\")[0][1] == why
+
+
 def test_binary_is_base64() -> None:
     column = Column("b", BINARY)
     cells = CsvCells((column,), CsvDialect(), "source 's'", ("p",))

@@ -49,8 +49,9 @@ class Registry:
 
     def __init__(self, options: Options, error: type[SourceError | SinkError]) -> None:
         self._place, self._error, self.url = options.place, error, options.text("registry")
+        self._called = options.called
         auth = options.get("registry_auth")
-        self._client = _client(self.url, None if auth is None else _credentials(str(auth), options.place))
+        self._client = _client(self.url, None if auth is None else _credentials(str(auth), options))
 
     def by_id(self, id: str) -> WriterSchema | None:
         """The schema of an id, or of a GUID; None if the registry does not have it. One that cannot be read is kept as
@@ -193,19 +194,19 @@ class Registry:
             why = masked(" ".join(str(error).split()))[:200] or type(error).__name__
             raise self._error(
                 f"{self._place}: the schema registry at {self.url} does not answer: {why}",
-                "start it, or correct `registry`",
+                f"start it, or correct {self._called('registry')}",
             ) from None
 
     def _refused(self, what: str, error: Any) -> VscRuntimeError:
         if error.http_status_code in (401, 403):
             return self._error(
                 f"{self._place}: the schema registry at {self.url} refuses the credentials "
-                f"(HTTP {error.http_status_code})", "correct `registry_auth`"
+                f"(HTTP {error.http_status_code})", f"correct {self._called('registry_auth')}"
             )  # fmt: skip
         why = " ".join(str(error.error_message).split())[:300]
         return self._error(
             f"{self._place}: the schema registry at {self.url}, asked for {what}, says: {why} "
-            f"(HTTP {error.http_status_code})", "correct `registry`, or what it says"
+            f"(HTTP {error.http_status_code})", f"correct {self._called('registry')}, or what it says"
         )  # fmt: skip
 
 
@@ -228,16 +229,16 @@ def _client(url: str, auth: tuple[str, str] | str | None) -> Any:
     return SchemaRegistryClient(settings)
 
 
-def _credentials(given: str, place: str) -> tuple[str, str] | str:
+def _credentials(given: str, options: Options) -> tuple[str, str] | str:
     """A user and a password, or a token, as an option or the file that it names has them."""
-    text = given
+    text, place, called = given, options.place, options.called("registry_auth")
     if given.startswith("file:"):
         try:
             text = Path(given.removeprefix("file:").removeprefix("//")).read_text(encoding="utf-8")
         except (OSError, UnicodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not text"
             raise ConfigurationError(
-                f"{place}: the file of `registry_auth` cannot be read: {why}", "correct its path"
+                f"{place}: the file of {called} cannot be read: {why}", "correct its path"
             ) from None
     kind, _, token = text.strip().partition(" ")
     if kind.lower() == "bearer" and token:
@@ -245,7 +246,7 @@ def _credentials(given: str, place: str) -> tuple[str, str] | str:
     user, colon, password = text.strip().partition(":")
     if not colon:
         raise ConfigurationError(
-            f"{place}: `registry_auth` is neither USER:PASSWORD nor Bearer TOKEN",
+            f"{place}: {called} is neither USER:PASSWORD nor Bearer TOKEN",
             "give one of them, as a variable or in a file ('file:PATH')",
         )
     return user, password
