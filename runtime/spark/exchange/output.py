@@ -19,6 +19,7 @@ from vsc.plan.nodes import Node, Schema
 from vsc.plan.types import BIGINT, DataType
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.base.ddl import ddl
+from vsc.runtime.spark.exchange.blob_files import blob_of
 from vsc.runtime.spark.exchange.delivery import Delivery, merged
 from vsc.runtime.spark.exchange.tally import Tally
 from vsc.runtime.spark.exchange.wire import SINK
@@ -79,7 +80,8 @@ class Output:
 
     def records(self, sink: str, node: Node) -> list[Batch]:
         """The records for a sink of `node`, brought here; none is the empty list."""
-        return [Batch.from_ipc(bytes(r.payload), node.schema) for r in self._blobs(sink).select("payload").collect()]
+        rows = self._blobs(sink).select("payload").collect()
+        return [Batch.from_ipc(blob_of(bytes(row.payload)), node.schema) for row in rows]
 
     def _blobs(self, sink: str) -> DataFrame:
         """The wire rows for one sink."""
@@ -102,7 +104,7 @@ class Unpack:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows, a batch at a time, or what is made of them."""
-        found = (Batch.from_ipc(p.as_buffer(), self.schema) for batch in batches for p in batch.column(0))
+        found = (Batch.from_ipc(blob_of(p.as_buffer()), self.schema) for batch in batches for p in batch.column(0))
         rows = map(self.rows, merged(found) if self.shuffled else found)
         return rows if self.transform is None else self.transform.work(rows)
 

@@ -24,6 +24,7 @@ from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
 from vsc.runtime.spark.connectors.refusals import Refusals
 from vsc.runtime.spark.connectors.registry import Ends
 from vsc.runtime.spark.connectors.sink import EpochSink
+from vsc.runtime.spark.exchange.blob_files import BlobFiles
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.output import Output
@@ -51,6 +52,7 @@ class EpochWriter:
     pacer: Pacer
     bad_rows: BadRows
     executors: Executors
+    files: BlobFiles | None
     hooks: Sequence[Callable[[EpochReport], None]]
     error: BaseException | None = None
     running: int | None = None
@@ -102,6 +104,9 @@ class EpochWriter:
                 known = translated(error)
                 if known is None or not any(source.learn(known, epoch) for source in self.ends.sources):
                     raise
+            finally:
+                if self.files is not None:
+                    self.files.clear()
 
     def _computed(self, batch: DataFrame, epoch: int) -> EpochReport:
         writers = self.ends.writers

@@ -21,10 +21,12 @@ from vsc.runtime.errors import VscRuntimeError
 from vsc.runtime.operators.context import RunOptions, module_names
 from vsc.runtime.operators.source.rows import latest_times
 from vsc.runtime.spark.base.hadoop import default_is_local
+from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.job import Run, Time, as_text, clock_of, idle_ms, is_bounded, spark_trigger
 from vsc.runtime.spark.checkpoint.ancestry import Forerunner
 from vsc.runtime.spark.checkpoint.claim import Claim, claim, released_after
 from vsc.runtime.spark.checkpoint.spark_logs import SparkLogs
+from vsc.runtime.spark.exchange.blob_files import BlobFiles
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.pace import PROPERTY
 from vsc.runtime.spark.formats.java_zones import check_java_zone
@@ -47,6 +49,7 @@ from vsc.runtime.spark.session.packages import packages_of
 from vsc.runtime.spark.session.session import (
     checkpoint_settings,
     configured,
+    is_here,
     query_configuration,
     state_settings,
     usable_session,
@@ -168,8 +171,9 @@ def _started(what: Opened, spark: SparkSession, on_epoch: Sequence[Hook]) -> Sta
         ends.identify(spark, opened)
         pacer, bad_rows = _pacer(spark, what, held), BadRows(ends.places, job.max_bad)
         hooks = forerunner.written, what.warnings.tell, *on_epoch
-        writer = EpochWriter(spark, opened, ends, held, pacer, bad_rows, executors, hooks)
-        query = _query(spark, what, writer)
+        folders, files = _local(spark, what)
+        writer = EpochWriter(spark, opened, ends, held, pacer, bad_rows, executors, files, hooks)
+        query = _query(spark, what, writer, folders)
     except BaseException:
         held.release()
         raise
@@ -178,9 +182,8 @@ def _started(what: Opened, spark: SparkSession, on_epoch: Sequence[Hook]) -> Sta
     return Started(query, writer, held, what)
 
 
-def _query(spark: SparkSession, what: Opened, writer: EpochWriter) -> StreamingQuery:
+def _query(spark: SparkSession, what: Opened, writer: EpochWriter, folders: LocalFolders) -> StreamingQuery:
     job, opened = what.job, what.checkpoint
-    folders = LocalFolders(job.local_folder, opened.id, new_run(), opened.ancestors)
     # Executors need no secrets: they get the plan as it was compiled.
     settings = query_configuration(opened.partitions) | state_settings(opened.files)
     settings |= checkpoint_settings(spark, opened.files)
@@ -188,7 +191,8 @@ def _query(spark: SparkSession, what: Opened, writer: EpochWriter) -> StreamingQ
         with translating():
             for source in what.ends.sources:
                 source.take(spark, opened.begun)
-        frame = pipeline(spark, job.plan, what.ends, opened.control, opened.partitions, job.options, folders)
+        control, partitions = opened.control, opened.partitions
+        frame = pipeline(spark, job.plan, what.ends, control, partitions, job.options, folders, writer.files)
         if job.observe:
             frame = observed(frame)
         query: StreamingQuery = (
@@ -200,6 +204,17 @@ def _query(spark: SparkSession, what: Opened, writer: EpochWriter) -> StreamingQ
             .start()
         )
     return query
+
+
+def _local(spark: SparkSession, what: Opened) -> tuple[LocalFolders, BlobFiles | None]:
+    """Where tasks keep their state, and their large blobs, if all run on this machine."""
+    root, opened = what.job.local_folder, what.checkpoint
+    here = is_here(spark.sparkContext.master)
+    if here and root is None:
+        blocks = java_class(spark, "org.apache.spark.SparkEnv").get().blockManager()
+        root = str(blocks.diskBlockManager().localDirsString()[0])
+    folders = LocalFolders(root, opened.id, new_run(), opened.ancestors)
+    return folders, BlobFiles.made(folders.home()) if here else None
 
 
 def _pacer(spark: SparkSession, what: Opened, held: Claim) -> Pacer:

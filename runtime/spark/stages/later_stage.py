@@ -28,6 +28,7 @@ from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.steps import end_of_input, gone_on, of_sources, quiet_step, stages_in_step, steps_to
 from vsc.runtime.operators.views.catalog import next_due, open_view, stores_of
 from vsc.runtime.records import Batch
+from vsc.runtime.spark.exchange.blob_files import BlobFiles, blob_of
 from vsc.runtime.spark.exchange.counters import StateSize, StoreState, TaskCounters, state_name
 from vsc.runtime.spark.exchange.pace import Pace
 from vsc.runtime.spark.exchange.wire import WireRow, chunks, slots, wire_columns
@@ -112,6 +113,7 @@ class LaterStageTask:
     options: RunOptions
     folders: LocalFolders
     observe: frozenset[str]
+    files: BlobFiles | None = None
 
     def run(
         self, slot: int, rows: Iterator[pd.DataFrame], manifest_state: ValueState, blob_state: MapState
@@ -169,7 +171,7 @@ class LaterStageTask:
         """
         blobs.fresh = []
         counters = TaskCounters(self.stage, partition)
-        router = Router(self.plan, self.partitions, counters)
+        router = Router(self.plan, self.partitions, counters, self.files)
         out: list[WireRow] = []
         is_new = not folder.exists()
 
@@ -254,7 +256,7 @@ class LaterStageTask:
     def _input(self, row: WireRow) -> tuple[str, Batch]:
         if row.port == STEPS:
             return STEPS, unpacked(row.payload)
-        return row.port, Batch.from_ipc(row.payload, self.plan.node(row.port).schema)
+        return row.port, Batch.from_ipc(blob_of(row.payload), self.plan.node(row.port).schema)
 
     def _store_states(self, kv: OverlayKV, base: OrderedKV) -> dict[str, StoreState]:
         """What there is in each store, by name. Writes the sums beside the stores, so before the state is committed."""

@@ -14,6 +14,7 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.connectors.registry import Ends
+from vsc.runtime.spark.exchange.blob_files import BlobFiles
 from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.wire import WIRE_DDL
 from vsc.runtime.spark.session.session import frozen_session
@@ -38,6 +39,7 @@ def pipeline(
     partitions: int,
     options: RunOptions,
     folders: LocalFolders,
+    files: BlobFiles | None = None,
 ) -> DataFrame:
     """The rows of the wire (`WIRE_DDL`) of `plan`, whose sources are those of `ends`; `control` is the control source's
     folder."""
@@ -51,12 +53,12 @@ def pipeline(
     tasks = SOURCE_TASKS * spark.sparkContext.defaultParallelism
     for source in ends.sources:
         rows = source.rows(reading).coalesce(tasks)
-        task = StageZeroTask(plan, source.node.name, partitions, options, source.reader(reading))
+        task = StageZeroTask(plan, source.node.name, partitions, options, source.reader(reading), files)
         parts.append(stage_zero(rows, task))
     frame = reduce(DataFrame.union, parts)
     observe = frozenset(sink.node for sink in plan.sinks)
     for stage in stages:
-        processor = LaterStageProcessor(LaterStageTask(plan, stage, partitions, options, folders, observe))
+        processor = LaterStageProcessor(LaterStageTask(plan, stage, partitions, options, folders, observe, files))
         with stateful_called(stage_name(plan, stage)):
             frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
     if delivery(plan).last_shuffle:

@@ -11,10 +11,11 @@ from vsc.runtime.operators.in_step import Frontier
 from vsc.runtime.operators.layout import handed_on, is_broadcast
 from vsc.runtime.operators.partition import partition_codecs, split
 from vsc.runtime.records import Batch
+from vsc.runtime.spark.exchange.blob_files import LEAST_BYTES, MOST_BYTES, BlobFile, BlobFiles
 from vsc.runtime.spark.exchange.counters import TaskCounters
 from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.digest import ContentDigest, PartDigests
-from vsc.runtime.spark.exchange.wire import SINK, WireRow, pieces
+from vsc.runtime.spark.exchange.wire import SINK, WireRow, pieces, size_of
 
 __all__ = ["Router"]
 
@@ -28,12 +29,16 @@ class _Target:
 
 
 class Router:
-    """Routes what a task of the plan hands out, whose `counters` say of which stage and partition it is."""
+    """Routes what a task of the plan hands out, whose `counters` say of which stage and partition it is.
 
-    def __init__(self, plan: Plan, partitions: int, counters: TaskCounters) -> None:
+    With `files`, large blobs stay outside the JVM.
+    """
+
+    def __init__(self, plan: Plan, partitions: int, counters: TaskCounters, files: BlobFiles | None = None) -> None:
         self._partitions = partitions
         self._plan = plan
         self._counters = counters
+        self._file = None if files is None else BlobFile(files, counters.partition)
         this = next(s for s in plan.stages if s.id == counters.stage)
         self._stages = handed_on(this)
         self._codecs = partition_codecs(plan)
@@ -69,22 +74,27 @@ class Router:
         by_key = sinks if node in self._delivery.by_key else []
         if stages or by_key:
             for partition, part in split(batch, self._codecs[node], self._partitions, is_broadcast(self._plan, node)):
-                yield from _rows(part, partition, node, stages, by_key)
+                yield from self._rows(part, partition, node, stages, by_key)
         if sinks and not by_key:
-            yield from _rows(batch, self._counters.partition, node, (), sinks)
+            yield from self._rows(batch, self._counters.partition, node, (), sinks)
+
+    def _rows(
+        self, batch: Batch, partition: int, node: str, stages: tuple[int, ...], sinks: list[str]
+    ) -> Iterator[WireRow]:
+        file = self._file if size_of(batch) >= LEAST_BYTES else None
+        for piece in pieces(batch) if file is None else pieces(batch, MOST_BYTES):
+            place = Frontier.at(piece).place.encoded
+            payload = piece.to_ipc() if file is None else file.put(piece.to_ipc(), place)
+            for stage in stages:
+                yield WireRow(stage, node, partition, payload)
+            for sink in sinks:
+                yield WireRow(SINK, sink, partition, payload, place)
 
     def finish(self) -> None:
         """Hands over the digests of what went to each sink, once everything is routed."""
+        if self._file is not None:
+            self._file.close()
         for target in self._targets.values():
             if target.digests is not None:
                 for sink in target.sinks:
                     self._counters.digest(sink, target.digests.value())
-
-
-def _rows(batch: Batch, partition: int, node: str, stages: tuple[int, ...], sinks: list[str]) -> Iterator[WireRow]:
-    for piece in pieces(batch):
-        blob, place = piece.to_ipc(), Frontier.at(piece).place.encoded if sinks else None
-        for stage in stages:
-            yield WireRow(stage, node, partition, blob)
-        for sink in sinks:
-            yield WireRow(SINK, sink, partition, blob, place)

@@ -27,6 +27,7 @@ from vsc.runtime.operators.source.partition_folders import FolderValue, folder_v
 from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.operators.steps import stages_in_step
 from vsc.runtime.records import Batch, Origin
+from vsc.runtime.spark.exchange.blob_files import BlobFiles
 from vsc.runtime.spark.exchange.counters import TaskCounters
 from vsc.runtime.spark.exchange.pace import Pace
 from vsc.runtime.spark.exchange.wire import WIRE_DDL, record_batches, size_of, slots
@@ -60,6 +61,7 @@ class StageZeroTask:
     partitions: int
     options: RunOptions
     reader: RowReader | None = None
+    files: BlobFiles | None = None
 
     @property
     def __name__(self) -> str:
@@ -72,7 +74,7 @@ class StageZeroTask:
         context = TaskContext.get()
         here = context.partitionId() % self.partitions if context is not None else 0
         counters = TaskCounters(0, here)
-        router, pace = Router(self.plan, self.partitions, counters), Pace.here()
+        router, pace = Router(self.plan, self.partitions, counters, self.files), Pace.here()
         steps = StepsRouter(self.plan, self.source, self.partitions, pace)
         files = _Files(self, counters, pace, steps)
         keys = slots(self.partitions)

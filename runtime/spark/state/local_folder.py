@@ -52,7 +52,7 @@ class LocalFolders:
     @contextlib.contextmanager
     def partition(self, stage: int, partition: int) -> Iterator[Path]:
         """The folder for the RocksDB of that stage and partition, for this process alone until the context ends."""
-        home = self._home()
+        home = self.home()
         folder = home / f"{stage}-{partition}"
         with (home / f"{stage}-{partition}.lock").open("w") as lock:
             try:
@@ -67,7 +67,8 @@ class LocalFolders:
                 return
             yield folder
 
-    def _home(self) -> Path:
+    def home(self) -> Path:
+        """The folder around them, made if it is not there; folders of earlier runs are removed before."""
         base = Path(self.root) if self.root is not None else spark_local()
         home = base / f"vsc-{self.checkpoint}-{self.run}"
         if not home.is_dir():

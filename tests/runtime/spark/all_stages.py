@@ -25,6 +25,7 @@ from vsc.runtime.operators.carry import Carry
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.connectors.spark_source import Backlog, Input
+from vsc.runtime.spark.exchange.blob_files import BlobFiles, blob_of
 from vsc.runtime.spark.exchange.counters import EpochReport
 from vsc.runtime.spark.exchange.delivery import delivery
 from vsc.runtime.spark.exchange.pace import PROPERTY, Pace
@@ -113,11 +114,13 @@ class AllStages:
         for file in files:
             self._files.setdefault(file.source, []).append(file)
         folders = LocalFolders(str(folder), f"ck{partitions}", "run")
+        blobs = BlobFiles.made(folders.home())
         observe = frozenset(sink.node for sink in plan.sinks)
         self._tasks = {
-            stage.id: LaterStageTask(plan, stage.id, partitions, OPTIONS, folders, observe) for stage in plan.stages[1:]
+            stage.id: LaterStageTask(plan, stage.id, partitions, OPTIONS, folders, observe, blobs)
+            for stage in plan.stages[1:]
         }
-        self._folders = folders
+        self._folders, self._blobs = folders, blobs
         self.state = {(s, p): (Value(), _Chunks()) for s in self._tasks for p in range(partitions)}
         self.kept, self.epoch = _Kept(), 0
         self._first = {id: node for node, id in {sink.node: sink.id for sink in reversed(plan.sinks)}.items()}
@@ -210,7 +213,7 @@ class AllStages:
         frames = [_frame(rows + self._seeds, self.partitions)] if rows or self._seeds else []
         for file in files:
             self._as_task(0)
-            task = StageZeroTask(self.plan, file.source, self.partitions, OPTIONS)
+            task = StageZeroTask(self.plan, file.source, self.partitions, OPTIONS, files=self._blobs)
             frames += [batch.to_pandas() for batch in task([self._table(file)])]
         for stage, task_of in self._tasks.items():
             frames = self._through(stage, task_of, frames, again)
@@ -224,7 +227,8 @@ class AllStages:
                 node = self._first.get(port)
                 if node is None:
                     continue
-                sent.setdefault(node, []).append(Batch.from_ipc(payload, self.plan.node(node).schema))
+                sent.setdefault(node, []).append(Batch.from_ipc(blob_of(payload), self.plan.node(node).schema))
+        self._blobs.clear()
         return EpochReport.gather(self.epoch, counters), sent
 
     def _through(
