@@ -8,18 +8,18 @@ from typing import Protocol
 import pyarrow as pa
 
 __all__ = [
-    "BAD", "CORRUPT", "DELETED", "INDEX", "KEY", "OFFSET", "PART", "PART_DIGITS", "START", "TIME", "VALUE", "RowReader",
+    "BAD", "CORRUPT", "DELETED", "INDEX", "KEY", "OFFSET", "PART", "PARTITION", "START", "TIME", "VALUE", "RowReader",
     "kafka_part",
 ]  # fmt: skip
 
-PART_DIGITS = 6
+_PART_DIGITS = 6
 """How many digits a partition's number has at least in `kafka_part`."""
 PART = "_vsc_part"
 """Column: the source partition of the row (a file's path, in the form of a URL); with `INDEX` only in its first row."""
 INDEX = "_vsc_index"
 """Column, where the format has it: the number of the row in its file, from 0. Saves a path in every row."""
-KEY, VALUE = "_vsc_key", "_vsc_value"
-"""Columns: the texts of a record of Kafka, of which columns are yet to be made."""
+KEY, VALUE, PARTITION = "_vsc_key", "_vsc_value", "_vsc_partition"
+"""Columns: the texts of a record of Kafka and the number of its partition, of which columns are yet to be made."""
 OFFSET = "_vsc_offset"
 """Column, where rows are numbered already: the place of the row in its source partition. Else they are counted."""
 TIME = "_vsc_time"
@@ -36,7 +36,7 @@ START = "_vsc_start"
 
 def kafka_part(topic: str, partition: int) -> str:
     """The name of a topic partition as a source partition: by name they are in the order of their numbers."""
-    return f"{topic}-{partition:0{PART_DIGITS}d}"
+    return f"{topic}-{partition:0{_PART_DIGITS}d}"
 
 
 class RowReader(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -27,7 +28,7 @@ from vsc.runtime.spark.checkpoint.checkpoint import Checkpoint
 from vsc.runtime.spark.connectors.jars import KAFKA
 from vsc.runtime.spark.connectors.kafka.client import PREFIX, ConsumerGroup, brokers, check_topic, is_empty
 from vsc.runtime.spark.connectors.kafka.input import KafkaInput
-from vsc.runtime.spark.connectors.kafka.layout import Part, layout
+from vsc.runtime.spark.connectors.kafka.layout import Layout, Part, layout
 from vsc.runtime.spark.connectors.kafka.position import settled_offsets, write_offsets
 from vsc.runtime.spark.connectors.kafka.registry.framing import HEADERS
 from vsc.runtime.spark.connectors.kafka.registry.schemas import FOLDER, tell
@@ -41,17 +42,7 @@ from vsc.runtime.spark.connectors.sink import ONLY_NEW, EpochSink, OpenSink
 from vsc.runtime.spark.connectors.source import OpenSource
 from vsc.runtime.spark.connectors.spark_source import Input, SparkSource
 from vsc.runtime.spark.exchange.counters import EpochReport
-from vsc.runtime.spark.formats.source_columns import (
-    BAD,
-    DELETED,
-    KEY,
-    OFFSET,
-    PART,
-    PART_DIGITS,
-    TIME,
-    VALUE,
-    RowReader,
-)
+from vsc.runtime.spark.formats.source_columns import KEY, OFFSET, PARTITION, TIME, VALUE, RowReader
 
 __all__ = ["KafkaSource", "KafkaTarget"]
 
@@ -102,8 +93,8 @@ class KafkaSource(OpenSource):
                 raise KAFKA.missing("its jars are not on the class path") from error
             raise
 
-    def reader(self, spark: SparkSession) -> RowReader | None:
-        """What reads keys and values that are texts."""
+    def reader(self, spark: SparkSession) -> RowReader:
+        """What reads keys and values."""
         source, key = self.node.source, frozenset(c.name for c in self.node.schema.key)
         record = layout(self.options, self.node, source.columns, "read")
         return texts_reader(record, source.columns, key, self.options, source.rank)
@@ -245,50 +236,24 @@ def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:
 
 
 def _rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
+    """The columns of a record that `KafkaTexts` reads: Spark hands them over row by row, so each of them counts."""
     columns = node.source.columns
     record = layout(options, node, columns, "read")
-    headers = [] if record.headers is None else [_headers(record.headers).alias("of_headers")]
-    records = _records(spark, options).select(
-        F.col("value").isNull().alias(DELETED), *map(F.col, ("key", "value", "partition", "offset", "timestamp")),
-        *(_text(part).alias(f"of_{part.name}") for part in record.parts if not part.in_worker), *headers,
-        *(_framed(part).alias(f"framed_{part.name}") for part in record.parts if part.registered),
+    texts = {"key": KEY, "value": VALUE}
+    return _records(spark, options).select(
+        *((_framed(part) if part.registered else F.col(part.name)).alias(texts[part.name]) for part in record.parts),
+        F.col("partition").alias(PARTITION), F.col("offset").alias(OFFSET), F.unix_millis("timestamp").alias(TIME),
+        *(found.alias(f"_vsc_column_{columns.index(column)}") for column, found in _beside(record)),
     )  # fmt: skip
-    place = {c.name: _value(part, c) for part in record.parts for c in part.all_columns}
+
+
+def _beside(record: Layout) -> Iterator[tuple[DeclaredColumn, Column]]:
+    """The declared columns that are in neither text."""
     if record.headers is not None:
-        place[record.headers.name] = F.col("of_headers")
+        yield record.headers, _headers(record.headers)
     for name, column in (("partition", record.partition), ("offset", record.offset)):
         if column is not None:
-            place[column.name] = F.col(name).cast(str(column.type))
-    texts_of = {"key": KEY, "value": VALUE}
-    return records.select(
-        *(place[c.name].alias(c.name) for c in columns),
-        _part(options.text("topic")).alias(PART), F.col("offset").alias(OFFSET),
-        F.unix_millis("timestamp").alias(TIME), F.col(DELETED),
-        F.coalesce(*map(_problem, record.parts)).alias(BAD),
-        *(
-            F.col(f"framed_{part.name}" if part.registered else part.name).alias(texts_of[part.name])
-            for part in record.parts
-            if part.in_worker
-        ),
-    )  # fmt: skip
-
-
-def _text(part: Part) -> Column:
-    """The text of a part, null if its bytes are not UTF-8."""
-    return F.try_validate_utf8(F.col(part.name).cast("string"))
-
-
-def _value(part: Part, column: DeclaredColumn) -> Column:
-    """A column of a part; null where it is still to be read."""
-    return F.lit(None).cast(str(column.type)) if part.in_worker else F.col(f"of_{part.name}")
-
-
-def _problem(part: Part) -> Column:
-    """Why the bytes of a part cannot be read, if it has to be said here."""
-    if part.in_worker:
-        return F.lit(None).cast("string")
-    wrong = F.col(part.name).isNotNull() & F.col(f"of_{part.name}").isNull()
-    return F.when(wrong, F.lit(f"its {part.name} is not UTF-8 text"))
+            yield column, F.col(name).cast(str(column.type))
 
 
 def _framed(part: Part) -> Column:
@@ -296,13 +261,6 @@ def _framed(part: Part) -> Column:
     named = F.filter("headers", lambda one: one["key"] == HEADERS[part.name])
     found = F.try_element_at(named, F.lit(-1))["value"]
     return F.coalesce(F.concat(found, F.col(part.name)), F.col(part.name))
-
-
-def _part(topic: str) -> Column:
-    """What `kafka_part` gives. (Spark's `format_string` takes as long as the rest of a record.)"""
-    number = F.col("partition").cast("string")
-    digits = F.lpad(number, F.greatest(F.length(number), F.lit(PART_DIGITS)), F.lit("0"))
-    return F.concat(F.lit(f"{topic}-"), digits)
 
 
 def _headers(column: DeclaredColumn) -> Column:

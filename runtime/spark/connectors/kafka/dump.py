@@ -27,10 +27,9 @@ from vsc.runtime.records import Origin
 from vsc.runtime.spark.base.options import resolved_where
 from vsc.runtime.spark.connectors.kafka.layout import layout
 from vsc.runtime.spark.connectors.kafka.texts import texts_reader
-from vsc.runtime.spark.formats.source_columns import BAD, DELETED, KEY, OFFSET, TIME, VALUE
+from vsc.runtime.spark.formats.source_columns import KEY, OFFSET, TIME, VALUE
 from vsc.runtime.spark.formats.source_rows import source_rows
-from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
-from vsc.runtime.values import arrow_type, to_array
+from vsc.runtime.values import to_array
 
 __all__ = ["read"]
 
@@ -72,14 +71,9 @@ def read(node: Node, variables: Mapping[str, str], path: str, time: int | None) 
     record = layout(options, node, columns, "read")
     records = _records(path, node.source.timestamp is None)
     found: dict[str, pa.Array] = {
-        f"_vsc_column_{i}": pa.nulls(len(records), arrow_type(column.type)) for i, column in enumerate(columns)
+        _TEXTS[part.name]: pa.array([getattr(one, part.name) for one in records], pa.string()).cast(pa.binary())
+        for part in record.parts
     }
-    for part in record.parts:
-        texts = pa.array([getattr(one, part.name) for one in records], pa.string())
-        if part.form in TEXT_FORMATS:
-            found[_TEXTS[part.name]] = texts.cast(pa.binary())
-        else:
-            found[f"_vsc_column_{columns.index(part.columns[0])}"] = texts
     if (headers := record.headers) is not None:
         values: list[Any] = [one.headers for one in records]
         if isinstance(headers.type, MapType):
@@ -93,12 +87,9 @@ def read(node: Node, variables: Mapping[str, str], path: str, time: int | None) 
     found |= {
         OFFSET: pa.array(np.arange(len(records))),
         TIME: pa.array([one.time for one in records], pa.int64()),
-        DELETED: pa.array([one.value is None for one in records], pa.bool_()),
-        BAD: pa.nulls(len(records), pa.string()),
     }
     rows = pa.RecordBatch.from_arrays(list(found.values()), names=list(found))
-    reader = texts_reader(record, columns, key, options, node.source.rank)
-    (rows,) = [rows] if reader is None else reader([rows])
+    (rows,) = texts_reader(record, columns, key, options, node.source.rank)([rows])
     return source_rows(node.source, Origin(node.name, node.source.rank, ""), rows, 0, {})
 
 

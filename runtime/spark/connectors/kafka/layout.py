@@ -13,7 +13,6 @@ from vsc.plan.types import STRING
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.windowed import KAFKA, WindowBounds, is_kafkas
-from vsc.runtime.spark.formats.text_formats import TEXT_FORMATS
 
 if TYPE_CHECKING:
     from vsc.runtime.spark.connectors.kafka.avro import AvroForm
@@ -34,11 +33,6 @@ class Part:
     registered: bool = False
     writer: Writer | None = None
     bounds: WindowBounds | None = None
-
-    @property
-    def in_worker(self) -> bool:
-        """Whether a source hands the bytes to a worker, which makes columns of them."""
-        return self.registered or self.bounds is not None or self.form in ("avro", *TEXT_FORMATS)
 
     @property
     def all_columns(self) -> tuple[Column, ...]:

@@ -11,23 +11,20 @@ from vsc.plan.types import BIGINT, INT, STRING, DecimalType
 from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.layout import Layout, Part
 from vsc.runtime.spark.connectors.kafka.texts import texts_reader
-from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, KEY, VALUE
-from vsc.runtime.values import arrow_type
+from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT, DELETED, KEY, OFFSET, PART, PARTITION, VALUE
 
-OPTIONS = Options("source 's' (line 1)", Connector("kafka"))
+OPTIONS = Options("source 's' (line 1)", Connector("kafka", (("topic", "t"),)))
 X, ID, D = Column("x", INT), Column("id", BIGINT), Column("d", DecimalType(10, 2))
 
 
 def read(layout: Layout, columns: list[Column], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of records that have these texts, and these columns already."""
-    reader = texts_reader(layout, columns, frozenset(), OPTIONS)
-    assert reader is not None
+    """What is made of records that have these texts."""
+    given = [name for name, part in ((KEY, layout.key), (VALUE, layout.value)) if part is not None]
+    batch = pa.record_batch({name: pa.array([row.get(name) for row in rows], pa.binary()) for name in given})
+    (found,) = texts_reader(layout, columns, frozenset(), OPTIONS)([batch])
     names = [f"_vsc_column_{i}" for i in range(len(columns))]
-    arrays = [pa.array([row.get(c.name) for row in rows], arrow_type(c.type)) for c in columns]
-    arrays += [pa.array([row.get(name) for row in rows], pa.binary()) for name in (KEY, VALUE)]
-    arrays.append(pa.array([row.get(BAD) for row in rows], pa.string()))
-    (found,) = reader([pa.record_batch(arrays, names=[*names, KEY, VALUE, BAD])])
-    assert found.schema.names == [*names, BAD, CORRUPT]
+    assert found.schema.names == [*names, DELETED, BAD, CORRUPT]
+    assert found.column(DELETED).to_pylist() == [row.get(VALUE) is None for row in rows]
     return [
         {c.name: row[name] for c, name in zip(columns, names, strict=True)}
         | {name: row[name] for name in (BAD, CORRUPT) if row[name] is not None}
@@ -54,24 +51,29 @@ def test_columns_come_from_the_key_and_the_value() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_read_already_stays() -> None:
-    key = Column("k", STRING)
-    layout = Layout(Part("key", "string", (key,), None), Part("value", "json", (X,), None), None)
+def test_texts_as_they_are() -> None:
+    key, value = Column("k", STRING), Column("v", STRING)
+    layout = Layout(Part("key", "string", (key,), None), Part("value", "string", (value,), None), None)
     rows: list[dict[str, Any]] = [
-        {"k": "a", VALUE: b'{"x": 1}'},
-        {"k": None, BAD: "its key is not UTF-8 text", VALUE: b'{"x": "y"}'},
-    ]
-    reader = texts_reader(layout, [key, X], frozenset(), OPTIONS)
-    assert reader is not None
-    arrays = [pa.array(["a", None]), pa.nulls(2, pa.int32()), pa.array([row[VALUE] for row in rows], pa.binary()),
-              pa.array([None, rows[1][BAD]])]  # fmt: skip
-    (found,) = reader([pa.record_batch(arrays, names=["_vsc_column_0", "_vsc_column_1", VALUE, BAD])])
+        {KEY: b"a", VALUE: "ü\0".encode()}, {KEY: None, VALUE: b""}, {KEY: b"b", VALUE: None},
+        {KEY: b"\xff", VALUE: b"v"}, {KEY: b"c", VALUE: b"\xed\xa0\x80"},
+    ]  # fmt: skip
+    assert read(layout, [value, key], rows) == [
+        {"v": "ü\0", "k": "a"}, {"v": "", "k": None}, {"v": None, "k": "b"},
+        {"v": "v", "k": None, BAD: "its key is not UTF-8 text"},
+        {"v": None, "k": "c", BAD: "its value is not UTF-8 text"},
+    ]  # fmt: skip
+
+
+def test_a_record_tells_its_source_partition_and_what_else_it_has() -> None:
+    part = Column("part", INT)
+    batch = pa.record_batch({
+        VALUE: pa.array([b'{"x": 1}', None, b'{"x": 3}'], pa.binary()), PARTITION: pa.array([11, 11, 2], pa.int32()),
+        OFFSET: pa.array([5, 6, 0]), "_vsc_column_0": pa.array([11, 11, 2], pa.int32()),
+    })  # fmt: skip
+    layout = Layout(None, Part("value", "json", (X,), None), None, part)
+    (found,) = texts_reader(layout, [part, X], frozenset(), OPTIONS)([batch])
     assert found.to_pydict() == {
-        "_vsc_column_0": ["a", None], "_vsc_column_1": [1, None], BAD: [None, rows[1][BAD]],
-        CORRUPT: [None, '{"x": "y"}'],
+        "_vsc_column_0": [11, 11, 2], "_vsc_column_1": [1, None, 3], OFFSET: [5, 6, 0], DELETED: [False, True, False],
+        BAD: [None, None, None], PART: ["t-000011", "t-000011", "t-000002"], CORRUPT: [None, None, None],
     }  # fmt: skip
-
-
-def test_records_without_json_need_no_reader() -> None:
-    layout = Layout(None, Part("value", "string", (Column("v", STRING),), None), None)
-    assert texts_reader(layout, [], frozenset(), OPTIONS) is None

@@ -18,7 +18,7 @@ from vsc.runtime.spark.base.options import Options
 from vsc.runtime.spark.connectors.kafka.layout import layout
 from vsc.runtime.spark.connectors.kafka.sink import _Encoder
 from vsc.runtime.spark.connectors.kafka.texts import texts_reader
-from vsc.runtime.spark.formats.source_columns import BAD, KEY
+from vsc.runtime.spark.formats.source_columns import BAD, KEY, VALUE
 from vsc.runtime.values import arrow_type
 
 BYTES = {
@@ -46,19 +46,9 @@ def read(text: str, *keys: str) -> list[Any]:
     record = layout(options, node, columns, "read")
     assert record.key is not None
     reader = texts_reader(record, columns, frozenset(c.name for c in node.schema.key), options)
-    assert reader is not None
-    arrays = [pa.nulls(len(keys), arrow_type(column.type)) for column in columns]
     raw = [bytes.fromhex(key) for key in keys]
     names = [f"_vsc_column_{i}" for i in range(len(columns))]
-    batch = pa.RecordBatch.from_arrays(
-        [
-            *arrays,
-            pa.array(raw, pa.binary()),
-            pa.array([b'{"n": 1}'] * len(raw), pa.binary()),
-            pa.nulls(len(raw), pa.string()),
-        ],
-        names=[*names, KEY, "_vsc_value", BAD],
-    )  # fmt: skip
+    batch = pa.record_batch({KEY: pa.array(raw, pa.binary()), VALUE: pa.array([b'{"n": 1}'] * len(raw), pa.binary())})
     [rows] = reader([batch])
     columns_read = [rows.column(name).to_pylist() for name in names[:-1]]
     return [

@@ -92,16 +92,13 @@ def read(node: Node, options: Options, known: Known, *values: bytes | None) -> l
     """What a source makes of records: a row with its time, `-` and the key for a deletion, or why it cannot be read."""
     record = layout(options, node, node.source.columns, "read")
     reader = texts_reader(record, node.source.columns, frozenset({"id"}), options)
-    assert reader is not None
     [texts] = reader.texts
     assert isinstance(texts.reader, RegistryReader)
     object.__setattr__(texts.reader, "known", known)
     columns = node.source.columns
-    found = {c.name: pa.nulls(len(values)) for c in columns}
-    found |= {VALUE: pa.array(values, pa.binary()), BAD: pa.nulls(len(values), pa.string()),
-              TIME: pa.array([0] * len(values), pa.int64()),
-              DELETED: pa.array([value is None for value in values])}  # fmt: skip
-    [rows] = reader([pa.RecordBatch.from_arrays(list(found.values()), names=list(found))])
+    given = {VALUE: pa.array(values, pa.binary()), TIME: pa.array([0] * len(values), pa.int64())}
+    [rows] = reader([pa.record_batch(given)])
+    rows = rows.rename_columns([*(c.name for c in columns), *rows.schema.names[len(columns) :]])
     shown: list[Any] = []
     for one in rows.to_pylist():
         if one[BAD] is not None:
