@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vsc.plan.nodes import Correct, Node, Plan, Stage, StreamTableJoin
+from vsc.plan.nodes import Node, Plan, Stage, StreamTableJoin
 from vsc.plan.results import shows_results
 from vsc.runtime.operators.clock import InputClock, StageClocks
 from vsc.runtime.operators.columns.flow import Flow
@@ -218,7 +218,7 @@ class StageBatch:
                 feeding[0] = self._sites[name].nothing()  # time may release what is held, or remove what is kept
             if any(flow is not None for flow in feeding):
                 self.flows[name] = self.step(name).fed(feeding)
-            if isinstance(node.operation, Correct | StreamTableJoin) and node.operation.counts_late:
+            if isinstance(node.operation, StreamTableJoin) and node.operation.counts_late:
                 count_late(self._sites[name], node.operation)
 
     def release(self, name: str, waiting: list[tuple[int, Any]]) -> None:

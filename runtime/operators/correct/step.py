@@ -16,6 +16,7 @@ from vsc.runtime.operators.correct.events import Events, events_of
 from vsc.runtime.operators.correct.layout import Kept, Layout
 from vsc.runtime.operators.correct.records import Ranges, Records, records_of
 from vsc.runtime.operators.correct.results import Found, Results
+from vsc.runtime.operators.late_versions import count_late
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.stream_stream_join.sides import grouped
@@ -45,6 +46,7 @@ class Correcting(Step):
         ranges = self._ranges(versions, came)
         asked = ranges.beside(came.select(free & old))
         together = free if self._operation.table else None
+        count_late(self._site, self._operation, self._state.floor)
         records = records_of(self._state, self._layout, came, by, asked, (old, new), together)
         events = events_of(records, versions, ranges, free & new)
         found = self._results.at(records, events)
@@ -75,7 +77,7 @@ class Correcting(Step):
 
     def _in_time(self, came: Flow, new: Mask) -> Mask:
         """Which records can still be corrected; the others are counted."""
-        late: Mask = self._clock(came) - came.time > self._operation.within
+        late: Mask = (self._clock(came) - came.time > self._operation.within) | (came.time < self._state.floor)
         self._site.lose(Missed.NOT_CORRECTED, came, late & new)
         return ~late
 

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from tests.oracle import Stores
+from tests.oracle import Stores, chunks
 from tests.oracle.epochs import EpochRow
 from tests.runtime.operators.carry.carrying import carried, run
 from vsc.changes import compare
 from vsc.compiler import compile_topology
 from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.local import LocalRuntime
+from vsc.runtime.operators.context import RunOptions
 
 TEXT = """
 table rates (currency string, rate int, at bigint) from files (path = 'r', format = 'json')
@@ -87,6 +89,21 @@ def test_another_length_goes_from_then_on_and_what_was_final_stays_so(before: in
     old, new = (text(CORRECT.format(length)) for length in (before, after))
     assert stores_of(old, new) == {"priced#corrected": "limits"}
     assert upgraded(old, new) == {name: rows for name, rows in CORRECTED.items() if name in corrected} | NEW
+
+
+@pytest.mark.parametrize(("after", "not_corrected"), [(8, 2), (20, 1), (21, 1), (60, 1)])
+def test_what_comes_for_results_that_were_final_before_counts(after: int, not_corrected: int) -> None:
+    """When the clock is 40 at the upgrade, records from before 20 are final: those of the versions of 5 and 19."""
+    old, new = (compile_topology(text(CORRECT.format(length)), path="t.vdsl") for length in (20, after))
+    stores = Stores()
+    run(old, [FIRST], stores, 2)
+    state = carried(old, new, stores, 2, 3)
+    runtime = LocalRuntime(new, state, [], 3, RunOptions(), starts=state.starts)
+    runtime.process(chunks(new, [rate(3, 5), rate(4, 19), payment("x", 19), payment("y", 20)]))
+    counted = runtime.metrics.as_dict()
+    assert counted["late_versions"] == {"priced": 2}
+    assert counted["grace_needed"] == {"priced": 36}
+    assert counted["missed_lookups"] == {"priced": {"not_corrected": not_corrected}}
 
 
 def test_records_of_before_are_not_corrected_by_a_correct_that_is_new() -> None:
