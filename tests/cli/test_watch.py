@@ -105,7 +105,8 @@ def replaced(path: Path, text: str) -> None:
     beside.replace(path)
 
 
-@pytest.mark.parametrize("save", [appended, replaced])
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("save", [replaced, appended])
 def test_a_changed_topology_is_checked_again(save: Callable[[Path, str], None], start: Start, tmp_path: Path) -> None:
     path = tmp_path / "t.vdsl"
     path.write_text(GOOD)

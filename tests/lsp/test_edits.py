@@ -69,6 +69,7 @@ def test_a_session_that_writes_a_join_with_completions_and_renames_a_column() ->
     session(play)
 
 
+@pytest.mark.slow
 def test_completion_knows_the_place() -> None:
     async def play(editor: Editor) -> None:
         async def labels(written: str) -> list[str]:
@@ -120,6 +121,7 @@ def test_completion_knows_the_place() -> None:
     session(play)
 
 
+@pytest.mark.slow
 def test_a_function_comes_with_its_signature_and_a_node_with_its_columns() -> None:
     async def play(editor: Editor) -> None:
         await editor.open(START + "stream x = map payments select rou")
@@ -143,6 +145,7 @@ sink all_of_it to noop ();
 )
 
 
+@pytest.mark.slow
 def test_a_rename_changes_every_place_that_means_the_same() -> None:
     async def play(editor: Editor) -> None:
         await editor.open(RENAMES)
@@ -168,6 +171,7 @@ def test_a_rename_changes_every_place_that_means_the_same() -> None:
     session(play)
 
 
+@pytest.mark.slow
 def test_a_rename_that_would_break_the_topology_is_refused_with_the_reason() -> None:
     async def play(editor: Editor) -> None:
         await editor.open(RENAMES)
@@ -183,6 +187,7 @@ def test_a_rename_that_would_break_the_topology_is_refused_with_the_reason() -> 
     session(play)
 
 
+@pytest.mark.slow
 def test_formatting_is_that_of_vsc_fmt_and_leaves_a_broken_text_alone() -> None:
     async def play(editor: Editor) -> None:
         async def edits() -> list[types.TextEdit]:
@@ -215,6 +220,7 @@ FIXES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_help_that_says_what_to_write_is_an_action() -> None:
     async def play(editor: Editor) -> None:
         head, tail = "stream s (k string, n int) from memory () key k;\n", "\nsink x to noop (); sink s to noop ();"
@@ -235,6 +241,7 @@ def test_a_help_that_says_what_to_write_is_an_action() -> None:
     session(play)
 
 
+@pytest.mark.slow
 def test_a_node_without_a_sink_gets_one() -> None:
     async def play(editor: Editor) -> None:
         [_, wrong] = await editor.open(

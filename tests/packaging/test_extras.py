@@ -90,6 +90,7 @@ def test_an_import_names_its_extra(code: str, missing: list[str], user: str, pac
     assert json.loads(done.stdout) == ["MissingExtra", told]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("arguments", "missing", "told", "extra"),
     [
@@ -121,6 +122,7 @@ def test_a_run_names_its_extra_before_spark_starts(
     assert (done.returncode, lines) == (2, [f"error: {told}", f"help: {install(extra)}"])
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("command", ["check", "test"])
 def test_watch_names_its_extra(command: str, root: Path) -> None:
     code = f"import vsc.cli; sys.exit(vsc.cli.main({[command, str(root / 'examples/payments'), '--watch']!r}))"

@@ -14,7 +14,7 @@ EXAMPLES = ("features", "flights", "fraud", "inventory", "orders", "payments", "
 HEAVY = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "yaml")
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_are_accepted(ask: Vsc, root: Path, example: str) -> None:
     done = ask("-m", "vsc", "check", root / f"examples/{example}/topology.vdsl", "--deny-warnings")
@@ -61,7 +61,7 @@ def test_nothing_but_vsc_is_put_at_the_top(ask: Vsc) -> None:
     assert ask("-E", "-c", code).stdout == "[]\n"  # PYTHONPATH may name a checkout
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_check_loads_no_heavy_library(ask: Vsc, root: Path, example: str) -> None:
     done = ask("-X", "importtime", "-m", "vsc", "check", root / f"examples/{example}/topology.vdsl")

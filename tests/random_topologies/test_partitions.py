@@ -19,7 +19,7 @@ from tests.random_topologies.seeds import seeds
 from tests.random_topologies.shrinking import outcome, shrunk
 from vsc.testing import Record, TopologyTestDriver
 
-PARTITIONS = (1, 2, 4, 7)
+PARTITIONS = (1, 7, *(pytest.param(count, marks=pytest.mark.slow) for count in (2, 4)))
 Rows = Sequence[tuple[str, dict[str, Any]]]
 
 

@@ -27,7 +27,7 @@ sink t to memory ();
 sink a to memory ();
 sink dropped to memory ();
 """
-PARTITIONS = (1, 2, 4, 7)
+PARTITIONS = (1, 7, *(pytest.param(count, marks=pytest.mark.slow) for count in (2, 4)))
 
 
 def t(key: str, at: int, v: int = 0, gone: bool = False) -> tuple[str, dict[str, Any]]:

@@ -49,6 +49,7 @@ def changes(zone: ZoneInfo) -> Iterator[datetime]:
         day, before = day + timedelta(days=1), offset
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("zone", ZONES)
 def test_a_window_begins_when_clocks_first_show_its_time_or_a_later_one(zone: str) -> None:
     info, found = ZoneInfo(zone), list(changes(ZoneInfo(zone)))
