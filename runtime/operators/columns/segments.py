@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from vsc.runtime.records import Int64s, Mask
 
-__all__ = ["SAFE", "Floats", "Segments", "positive"]
+__all__ = ["SAFE", "Floats", "Segments", "numbered", "positive"]
 
 SAFE = 2**62
 """Two integers below it can be added without overflow."""
@@ -168,3 +169,20 @@ def positive(values: Int64s, counts: Mask, groups: int) -> tuple[Int64s, int]:
     found = np.zeros(len(values), dtype=np.int64)
     found[counts] = number + 1
     return found, len(ranks) + 1
+
+
+def numbered(key: Int64s, place: Int64s) -> tuple[Int64s, Int64s]:
+    """Numbers of the distinct pairs, in the order in which they come first; and where each one does.
+
+    Keys are not negative.
+    """
+    if not len(key):
+        return key, key
+    place, span = place - int(place.min()), int(place.max() - place.min()) + 1
+    if (int(key.max()) + 1) * span >= SAFE:
+        place = pa.array(place).dictionary_encode().indices.to_numpy().astype(np.int64)
+        span = len(place)
+    number = pa.array(key * span + place).dictionary_encode().indices.to_numpy().astype(np.int64)
+    firsts = np.empty(int(number.max()) + 1, dtype=np.int64)
+    firsts[number[::-1]] = np.arange(len(number))[::-1]
+    return number, firsts

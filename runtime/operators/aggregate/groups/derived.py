@@ -11,123 +11,138 @@ begins at a state of another chain is folded after it. So every sum has its addi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from vsc.runtime.operators.aggregate.functions.calls import Group
+from vsc.runtime.operators.aggregate.functions.calls import Calls, Group
 from vsc.runtime.operators.aggregate.functions.entries import At
 from vsc.runtime.operators.aggregate.functions.states import Rows
 from vsc.runtime.operators.aggregate.groups.folding import Folding, Groups, joined
+from vsc.runtime.operators.aggregate.groups.state import AggregateState
 from vsc.runtime.operators.columns.evaluation import Computed
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.records import Int64s
-from vsc.runtime.state.kv_base import OrderedKV
 
-__all__ = ["AnyGroup", "Derivations", "Derived", "GroupCalls"]
+__all__ = ["AtOnce", "Derivations", "GroupCalls"]
 
 _EMPTY = 0
 _STORED, _MERGED = -1, -2
 """In place of the record by which a state comes about."""
 
 
-class Derived:
-    """A group: the time of its result, and the number of its state."""
-
-    __slots__ = ("state", "time")
-
-    def __init__(self, time: int, state: int) -> None:
-        self.time, self.state = time, state
-
-    def copy(self) -> Derived:
-        """An independent copy."""
-        return Derived(self.time, self.state)
-
-
-AnyGroup = Group | Derived
-
-
 class GroupCalls(Protocol):
-    """What a loop does with groups: `Calls` at once, `Derivations` later."""
+    """What a loop does with groups: `AtOnce`, or `Derivations` later.
+
+    A state is what a group holds, without its time; it never changes. A group is that of a window: of the group `kb`,
+    from `start`.
+    """
 
     def empty(self) -> Any:
         """A group without rows."""
 
-    def decode(self, data: bytes) -> Any:
-        """The group of a row in the store."""
+    def load(self, rows: Sequence[bytes]) -> tuple[Sequence[int], Sequence[Any]]:
+        """The times and the states of groups, from their rows in the store."""
 
-    def add(self, group: Any, args: Any, at: At, kv: OrderedKV, prefix: bytes) -> None:
-        """Adds a row; the group's time stays as it is."""
+    def add(self, state: Any, record: int, kb: bytes, start: int) -> Any:
+        """The state and one more record, given by its number."""
 
-    def merge(self, group: Any, other: Any, kv: OrderedKV, prefix: bytes, others: bytes) -> None:
-        """Merges in the rows of another group, whose entries are under `others`."""
+    def merge(self, state: Any, other: Any, kb: bytes, start: int, other_start: int) -> Any:
+        """The state and the rows of another window's."""
 
-    def encode_many(self, groups: Any) -> list[bytes]:
+    def encode(self, times: Sequence[int], states: Sequence[Any]) -> list[bytes]:
         """The rows of groups in the store."""
+
+
+class AtOnce:
+    """The groups of calls that keep entries: each record is added at once, to them, too.
+
+    `arrivals` are those of the records, filled in before each is added. A state is a `Group`.
+    """
+
+    def __init__(
+        self, calls: Calls, state: AggregateState, args: Sequence[pa.Array], time: Int64s, arrivals: Sequence[int]
+    ) -> None:
+        self._calls, self._kv, self._scope, self._arrivals = calls, state.kv, state.scope, arrivals
+        self._args, self._time = calls.rows(args, len(time)) if len(time) else (), time.tolist()
+        self.empty = calls.empty
+
+    def load(self, rows: Sequence[bytes]) -> tuple[Sequence[int], Sequence[Group]]:
+        """See `GroupCalls`."""
+        groups = [self._calls.decode(row) for row in rows]
+        return [group.time for group in groups], groups
+
+    def add(self, state: Group, record: int, kb: bytes, start: int) -> Group:
+        """See `GroupCalls`."""
+        group, at = state.copy(), At(self._time[record], self._arrivals[record])
+        self._calls.add(group, self._args[record], at, self._kv, self._scope(kb, start))
+        return group
+
+    def merge(self, state: Group, other: Group, kb: bytes, start: int, other_start: int) -> Group:
+        """See `GroupCalls`."""
+        group = state.copy()
+        self._calls.merge(group, other, self._kv, self._scope(kb, start), self._scope(kb, other_start))
+        return group
+
+    def encode(self, times: Sequence[int], states: Sequence[Group]) -> list[bytes]:
+        """See `GroupCalls`."""
+        return self._calls.encode_many([Group(t, s.rows, s.cells) for t, s in zip(times, states, strict=True)])
 
 
 class Derivations:
-    """The groups of one aggregate whose calls keep no entries, in one batch. A record is given by its number."""
+    """The groups of one aggregate whose calls keep no entries, in one batch. A state is a number.
 
-    def __init__(self, folding: Folding) -> None:
+    `args` are the arguments of all calls for the batch's records, `time` their event times, `arrivals` as in `AtOnce`.
+    """
+
+    def __init__(self, folding: Folding, args: Sequence[pa.Array], time: Int64s, arrivals: Sequence[int]) -> None:
         self._folding = folding
-        self._stored: list[bytes | None] = [None]
+        self._stored = [folding.load([None])]
         self._origin, self._by = [_EMPTY], [_STORED]
         self._others: dict[int, int] = {}
-        self._added = Rows((), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-        self._arrivals: list[int] = []
+        self._args, self._time, self._arrivals = tuple(args), time, arrivals
 
-    def rows(self, args: Sequence[pa.Array], time: Int64s) -> Sequence[int]:
-        """The numbers of the records that will be added, given the arguments of all calls and their event times."""
-        self._added = Rows(tuple(args), time, time)
-        self._arrivals = [0] * len(time)
-        return range(len(time))
+    def empty(self) -> int:
+        """See `GroupCalls`."""
+        return _EMPTY
 
-    def empty(self) -> Derived:
-        """A group without rows."""
-        return Derived(-1, _EMPTY)
+    def load(self, rows: Sequence[bytes]) -> tuple[Sequence[int], Sequence[int]]:
+        """See `GroupCalls`."""
+        loaded, first, more = self._folding.load(rows), len(self._by), len(rows)
+        self._stored.append(loaded)
+        self._origin += [_EMPTY] * more
+        self._by += [_STORED] * more
+        return loaded.time.tolist(), range(first, first + more)
 
-    def decode(self, data: bytes) -> Derived:
-        """The group of a row in the store."""
-        self._stored.append(data)
-        return Derived(self._folding.time_of(data), self._new(_EMPTY, _STORED))
+    def add(self, state: int, record: int, kb: bytes, start: int) -> int:
+        """See `GroupCalls`."""
+        by = self._by
+        self._origin.append(state)
+        by.append(record)
+        return len(by) - 1
 
-    def add(self, group: Derived, record: int, at: At, kv: OrderedKV, prefix: bytes) -> None:
-        """Adds a record; the group's time stays as it is."""
-        self._arrivals[record] = at.arrival
-        self._origin.append(group.state)
-        group.state = len(self._by)
-        self._by.append(record)
+    def merge(self, state: int, other: int, kb: bytes, start: int, other_start: int) -> int:
+        """See `GroupCalls`."""
+        if state == _EMPTY:
+            return other
+        merged = self.add(state, _MERGED, kb, start)
+        self._others[merged] = other
+        return merged
 
-    def merge(self, group: Derived, other: Derived, kv: OrderedKV, prefix: bytes, others: bytes) -> None:
-        """Merges in the rows of another group."""
-        if group.state == _EMPTY:
-            group.state = other.state
-            return
-        group.state = self._new(group.state, _MERGED)
-        self._others[group.state] = other.state
+    def encode(self, times: Sequence[int], states: Sequence[int]) -> list[bytes]:
+        """See `GroupCalls`."""
+        return self._folding.store(self.groups(np.array(times, dtype=np.int64), np.array(states, dtype=np.int64)))
 
-    def groups(self, found: Sequence[Derived | None]) -> Groups:
-        """The groups as columns; None is an empty one."""
-        states = np.array([_EMPTY if group is None else group.state for group in found], dtype=np.int64)
-        times = np.array([-1 if group is None else group.time for group in found], dtype=np.int64)
+    def groups(self, times: Int64s, states: Int64s) -> Groups:
+        """Groups with these times and states, as columns."""
         return self._all.take(states).at(times)
 
-    def results(self, keys: Sequence[pa.Array], found: Sequence[Derived | None]) -> Computed:
-        """The value columns of the groups' results, whose key columns are `keys`; null for None."""
-        there = np.fromiter((group is not None for group in found), dtype=np.bool_, count=len(found))
-        return self._folding.results(keys, self.groups(found), there)
-
-    def encode_many(self, groups: Sequence[Derived]) -> list[bytes]:
-        """The rows of groups in the store."""
-        return self._folding.store(self.groups(groups))
-
-    def _new(self, origin: int, by: int) -> int:
-        self._origin.append(origin)
-        self._by.append(by)
-        return len(self._by) - 1
+    def results(self, keys: Sequence[pa.Array], times: Int64s, states: Int64s) -> Computed:
+        """The value columns of groups' results, whose key columns are `keys`; null where a state is negative."""
+        there = states >= 0
+        return self._folding.results(keys, self.groups(times, np.where(there, states, _EMPTY)), there)
 
     # ------------------------------------------------------------------------------------------- what the groups hold
 
@@ -135,8 +150,8 @@ class Derivations:
     def _all(self) -> Groups:
         """All states, by their numbers."""
         origin, by = np.array(self._origin, dtype=np.int64), np.array(self._by, dtype=np.int64)
-        known, place = self._folding.load(self._stored), np.cumsum(by == _STORED) - 1
-        added = Rows(self._added.args, self._added.time, np.array(self._arrivals, dtype=np.int64))
+        known, place = reduce(joined, self._stored), np.cumsum(by == _STORED) - 1
+        added = Rows(self._args, self._time, np.array(self._arrivals, dtype=np.int64))
         head = _heads(origin, by)
         for states in self._steps(origin, by, head):
             if by[states[0]] == _MERGED:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -34,7 +35,17 @@ from vsc.runtime.state.kv_overlay import OverlayKV
 from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, behind
 
-__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "WindowKey", "migrate", "moving", "window_key", "window_keys"]
+__all__ = [
+    "FORMAT_VERSION",
+    "SUFFIX",
+    "AggregateState",
+    "WindowKey",
+    "Windows",
+    "migrate",
+    "moving",
+    "window_key",
+    "window_keys",
+]
 
 FORMAT_VERSION: Final = 2
 SUFFIX: Final = b"a"
@@ -59,6 +70,40 @@ def window_keys(keys: Sequence[bytes], starts: Int64s) -> list[bytes]:
     """The windows of these groups that begin then, as groups."""
     packed, size = starts.astype(">u8").tobytes(), _NUMBER.size
     return [key + packed[at : at + size] for key, at in zip(keys, range(0, len(packed), size), strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows: their places in time, their starts, their groups' encoded keys."""
+
+    place: Int64s
+    start: Int64s
+    kb: list[bytes]
+
+    def __len__(self) -> int:
+        return len(self.kb)
+
+    def names(self) -> list[bytes]:
+        """Each as a group."""
+        return window_keys(self.kb, self.start)
+
+    def take(self, rows: Int64s) -> Windows:
+        """The windows at `rows`."""
+        return Windows(self.place[rows], self.start[rows], [self.kb[row] for row in rows.tolist()])
+
+    def behind(self, prefix: bytes) -> list[bytes]:
+        """Their rows in an index under `prefix`."""
+        packed, size = np.stack([self.place, self.start], axis=1).astype(">u8").tobytes(), _PLACE.size
+        return [
+            prefix + packed[at : at + size] + kb for at, kb in zip(range(0, len(packed), size), self.kb, strict=True)
+        ]
+
+    @staticmethod
+    def read(rows: Sequence[bytes]) -> Windows:
+        """The windows with these rows, without the prefix of an index."""
+        size = _PLACE.size
+        packed = np.frombuffer(b"".join([row[:size] for row in rows]), dtype=">u8").astype(np.int64).reshape(-1, 2)
+        return Windows(packed[:, 0], packed[:, 1], [row[size:] for row in rows])
 
 
 class AggregateState:
@@ -137,6 +182,10 @@ class AggregateState:
     def rows(self, prefix: bytes) -> list[tuple[bytes, bytes]]:
         """All rows that begin with `prefix`."""
         return self.kv.between(prefix, prefix_end(prefix))
+
+    def scope(self, key: bytes, start: int) -> bytes:
+        """Where the accumulators of a window of the group `key` keep their entries."""
+        return self.entries + window_key(key, start)
 
     def index(self, place: int, start: int, key: bytes) -> bytes:
         """The row key in the index by time of a window of the group `key`."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from vsc.plan.nodes import Window
 from vsc.runtime.operators.aggregate.windows.grid import grid_of
 from vsc.runtime.operators.clock import Timing
-from vsc.runtime.operators.columns.segments import SAFE
+from vsc.runtime.operators.columns.segments import numbered
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.versioned_columns import spread
 
@@ -38,17 +37,7 @@ class Reached:
 
         `key` is the number of each record's key.
         """
-        if not len(self.record):
-            return self.record, self.record
-        key, place = key[self.record], self.number
-        place, span = place - int(place.min()), int(place.max() - place.min()) + 1
-        if (int(key.max()) + 1) * span >= SAFE:
-            place = pa.array(place).dictionary_encode().indices.to_numpy().astype(np.int64)
-            span = len(place)
-        number = pa.array(key * span + place).dictionary_encode().indices.to_numpy().astype(np.int64)
-        firsts = np.empty(int(number.max()) + 1, dtype=np.int64)
-        firsts[number[::-1]] = np.arange(len(number))[::-1]
-        return number, firsts
+        return numbered(key[self.record], self.number)
 
 
 class WindowClock:

@@ -1,21 +1,20 @@
 """Windows in a loop over the records of a batch: sessions and sliding windows.
 
-What a record does to its group depends on the records before it, so this is a loop; but it does not touch the store.
-The windows that the batch's records can reach are read once per key, kept by start, and written once: a window opened
-and forgotten in the same batch never reaches the store. The loop only notes when stream time moves: a window that has
-closed is looked at when the next record of its group comes, or after the loop, and closes where stream time has moved
-past it.
+What a record does to its group depends on the records before it, so this is a loop; but it only looks at times. The
+clock at each record is known beforehand (`passing`), and what windows hold, and their results, are computed after the
+loop, on whole columns (`groups.derived`). They are computed one by one if an accumulator keeps entries, which are
+written record by record, into an overlay.
 
-What windows hold, and their results, are computed after the loop, on whole columns (`groups.derived`): the loop only
-looks at times. They are computed one by one if an accumulator keeps entries, which are written record by record, into
-an overlay. A group is never changed, only replaced, so that a result sees it as it was.
+The windows that the batch's records can reach are read once per key, kept by start, and written once: a window opened
+and forgotten in the same batch never reaches the store.
 """
 
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, TypeVar
 
@@ -24,38 +23,29 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate, Schema
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
-from vsc.runtime.operators.aggregate.groups.derived import AnyGroup, Derivations, Derived, GroupCalls
+from vsc.runtime.operators.aggregate.functions.calls import Group
+from vsc.runtime.operators.aggregate.groups.derived import AtOnce, Derivations, GroupCalls
 from vsc.runtime.operators.aggregate.groups.folding import Folding
-from vsc.runtime.operators.aggregate.groups.state import AggregateState, WindowKey, window_key
-from vsc.runtime.operators.aggregate.windows.closings import Closings
-from vsc.runtime.operators.aggregate.windows.results import Result, Sent, WindowResults, names_of
+from vsc.runtime.operators.aggregate.groups.state import AggregateState, WindowKey, Windows, window_key
+from vsc.runtime.operators.aggregate.windows.noted import KeyWindows, Noted
+from vsc.runtime.operators.aggregate.windows.passing import Passing
+from vsc.runtime.operators.aggregate.windows.results import Sent, WindowResults, names_of
 from vsc.runtime.operators.clock import Timing, by_records
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpace
-from vsc.runtime.operators.columns.moments import Moments
+from vsc.runtime.operators.columns.moments import Moments, turns
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_overlay import OverlayKV
 
-__all__ = ["Args", "KeyWindows", "MovingWindows", "Number"]
+__all__ = ["MovingWindows", "Number"]
 
-Args = Any
-"""A record as `GroupCalls` take it."""
 Number = TypeVar("Number", int, Int64s)
 _MILLISECOND = 1000
 _NUMBER = struct.Struct(">Q")
-
-
-@dataclass(slots=True)
-class KeyWindows:
-    """The windows of one group that the batch can reach, by start; `before` as the store has them."""
-
-    kb: bytes
-    starts: list[int] = field(default_factory=list)
-    groups: list[AnyGroup] = field(default_factory=list)
-    before: dict[int, AnyGroup] = field(default_factory=dict)
+_NONE: Int64s = np.zeros(0, dtype=np.int64)
 
 
 class MovingWindows:
@@ -75,22 +65,27 @@ class MovingWindows:
         assert operation.window is not None
         self._site, self._final, self._window = site, operation.final, operation.window
         self._size, self._grace, self._held = operation.window.size, operation.window.grace, operation.window.held
-        self._state, self._pending = state, pending
-        self._one_by_one = folding.calls
-        self._entries = folding.calls.has_entries
-        self._derived = None if self._entries else Derivations(folding)
-        self._calls: GroupCalls = self._derived or folding.calls
+        self._state, self._pending, self._folding = state, pending, folding
+        self._entries, self._numbered = folding.calls.has_entries, folding.calls.numbered
         self._kv, self._results = state.kv, WindowResults(site)
         self._group_key = cache(self._results.decode)
         self._sent: list[Sent] = []
-        self._row = 0
+        self._new: list[int] = []
+        """The changes sent that do not replace the row that the result table has of their window."""
+        self._refused: list[int] = []
+        """The records that come too late for all windows."""
         self._late: list[int] = []
-        self._loaded: dict[bytes, KeyWindows] = {}
-        self._closings, self._closed, self._forgotten = Closings(), state.closed, state.forgotten
-        self._gone: list[tuple[int, int, bytes, bool]] = []
-        self._finals: list[tuple[WindowKey, int, Result]] = []
+        """The records that come too late for one window, each as often."""
+        self._opened: list[tuple[int, int]] = []
+        """The records that open windows, and their places in time."""
+        self._merged: list[int] = []
+        """The records that merge one window into another."""
+        self._loaded: dict[int, KeyWindows] = {}
+        self._reached: set[bytes] = set()
+        self._closed, self._forgotten = state.closed, state.forgotten
+        self._shut, self._gone = Noted(), Noted()
+        self._finals = Noted()
         self._at: Moments | None = None
-        self._now = -1
         self._deletes: list[bytes] = []
 
     def changes(self, flow: Flow, args: Sequence[pa.Array]) -> Flow:
@@ -98,10 +93,11 @@ class MovingWindows:
         where a result cannot be computed (D34)."""
         state, moving = self._state, self._site.moving(flow)
         before = state.stream_time
+        self._open(args, flow.time, moving)
         if len(flow):
             self._load(flow)
-            self._loop(flow, self._rows(flow, args), moving)
-        self._end(len(flow), self._site.timing(flow, before, moving))
+            self._loop(flow)
+        self._end(self._site.timing(flow, before, moving))
         return self._changes(flow)
 
     def waiting(self) -> list[tuple[int, WindowKey]]:
@@ -110,73 +106,68 @@ class MovingWindows:
 
     def release(self, waiting: list[tuple[int, WindowKey]], at: Moments) -> Flow:
         """The final results of windows that waited, one for each moment."""
-        places = [place for _, place in waiting]
-        for place, group in zip(places, self._groups_of(places), strict=True):
-            self._finish(place, group)
-        rows = np.arange(len(places), dtype=np.int64)
-        self._send_finals(by_records(self._site.routes, self._site.node.name, at, rows, -1), rows)
+        places, starts, kbs = zip(*(window for _, window in waiting), strict=True) if waiting else ((), (), ())
+        self._open((), _NONE, _NONE)
+        self._close_stored(Windows(np.array(places, np.int64), np.array(starts, np.int64), list(kbs)))
+        rows = np.arange(len(waiting), dtype=np.int64)
         nothing = Flow.empty(Schema(self._site.node.schema.key[:-2], ()), KeySpace(KeyCodec([])))
+        timing = by_records(self._site.routes, self._site.node.name, at, rows, -1)
+        self._send_finals(timing, rows)
         return self._changes(replace(nothing, at=at))
 
     def commit(self) -> None:
         """Writes the changed windows, and removes the forgotten ones."""
-        puts: list[tuple[bytes, bytes]] = []
-        rows: list[bytes] = []
-        changed: list[AnyGroup] = []
-        state, deletes, shown = self._state, self._deletes, self._shown()
+        state, shown, now = self._state, self._shown(), Noted()
+        olds: list[tuple[int, Any] | None] = []
+        gone: list[tuple[int, int, bytes]] = []
         for key in self._loaded.values():
-            now = dict(zip(key.starts, key.groups, strict=True))
-            for start, group in key.before.items():
-                new = now.get(start)
-                if new is None:
-                    deletes.append(state.groups + window_key(key.kb, start))
-                place = self._place(start, group)
-                if (new is None or self._place(start, new) != place) and (place, start, key.kb) not in shown:
-                    deletes.append(state.index(place, start, key.kb))
-            for start, group in now.items():
-                old = key.before.get(start)
-                if old is group:
-                    continue
-                rows.append(state.groups + window_key(key.kb, start))
-                changed.append(group)
-                if old is None or self._place(start, old) != self._place(start, group):
-                    puts.append((state.index(self._place(start, group), start, key.kb), b""))
-        puts.extend((state.index(*window), b"") for window in shown)
-        puts.extend(zip(rows, self._calls.encode_many(changed), strict=True))
-        state.write(puts, deletes)
+            before = key.before
+            now.of_group(key, self._places(key), slice(None))
+            olds += [before.get(start) for start in key.starts] if before else [None] * len(key.starts)
+            if before and (removed := before.keys() - set(key.starts)):
+                gone += [(self._place(start, before[start][0]), start, key.kb) for start in removed]
+        deletes = [state.groups + window_key(kb, start) for _, start, kb in gone]
+        changed = [at for at, old in enumerate(olds) if old is None or old[1] != now.value[at]]
+        fresh = [at for at in changed if olds[at] is None]
+        for at in changed:
+            start, old = now.start[at], olds[at]
+            if old is not None and (place := self._place(start, old[0])) != now.place[at]:
+                fresh.append(at)
+                gone.append((place, start, now.kb[at]))
+        held, new = now.take(changed), [*now.take(fresh).windows().behind(state.times), *shown]
+        rows = [state.groups + name for name in held.windows().names()]
+        puts = list(zip(rows, self._calls.encode(held.time, held.value), strict=True))
+        # What is put is not deleted: a window that has left its group may be shown still.
+        state.write(puts + [(row, b"") for row in new], self._deletes + deletes + [state.index(*one) for one in gone])
         if self._pending is not None:
             self._pending.commit()
 
     # ------------------------------------------------------------------------------------------- for the subclasses
 
-    def _take(self, key: KeyWindows, time: int, args: Args) -> None:
-        """Changes the windows of a record, after those that it does not reach have left their group; moves
-        `_state.stream_time` to `_now`."""
+    def _take(self, key: KeyWindows, row: int, time: int, now: int, closed: int) -> None:
+        """Changes the windows of a record, `now` and `closed` as in `Passing`."""
         raise NotImplementedError
 
-    def _stored(self, kb: bytes, first: int, last: int) -> Iterable[tuple[int, AnyGroup]]:
+    def _stored(self, kb: bytes, first: int, last: int) -> Iterable[tuple[int, bytes]]:
         """The stored windows of a group that records of these times may reach, by start, descending."""
         raise NotImplementedError
 
-    def _scan(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, AnyGroup]]:
-        """The stored windows of a group that begin from `first` to `last`, descending."""
-        rows, decode = self._state.groups + kb, self._calls.decode
+    def _scan(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, bytes]]:
+        """The rows of the stored windows of a group that begin from `first` to `last`, descending."""
+        rows = self._state.groups + kb
         for row, data in reversed(self._kv.between(window_key(rows, first), window_key(rows, last + 1))):
-            yield _NUMBER.unpack_from(row, len(rows))[0], decode(data)
+            yield _NUMBER.unpack_from(row, len(rows))[0], data
 
     def _closed_up_to(self, clock: int) -> int:
-        """The place in time up to which this stream time closes windows.
-
-        The state's `closed` may be later: what a shorter grace has closed stays closed.
-        """
+        """The place in time up to which this stream time closes windows."""
         return clock - self._held
 
     def _due(self, place: Int64s) -> Int64s:
         """The stream times at which windows at these places in time close."""
         return place + self._held
 
-    def _forgotten_up_to(self, clock: int, highest: int) -> int:
-        """The place in time up to which no record can reach a window."""
+    def _forgotten_up_to(self, clock: Int64s, highest: Int64s) -> Int64s:
+        """The places in time up to which no record can reach a window."""
         raise NotImplementedError
 
     @cached_property
@@ -186,62 +177,54 @@ class MovingWindows:
         return None if horizon is None else self._closed_up_to(horizon - 1)
 
     @cached_property
-    def _given(self) -> dict[WindowKey, bytes]:
-        """The windows whose final result was given before they moved here, with their rows in the index."""
+    def _given(self) -> dict[bytes, int]:
+        """The windows whose final result was given before they moved here, by their rows, and their places in time."""
         state = self._state
         rows = state.given_places(self._forgotten + 1, None) if self._final else ()
-        return {state.indexed(row): row for row in rows}
+        return {row[len(state.given) :]: state.indexed(row)[0] for row in rows}
 
     def _left_up_to(self) -> int:
         """The place in time up to which windows leave their groups at the end."""
         raise NotImplementedError
 
-    def _leave_unreached(self, closing: Sequence[WindowKey]) -> None:
+    def _leave_unreached(self, closing: Windows) -> None:
         """Windows that close without a record of the batch leave their groups."""
 
-    def _shown(self) -> Collection[WindowKey]:
-        """The windows that have left their groups, and stay in the index until they are forgotten."""
+    def _shown(self) -> Collection[bytes]:
+        """The rows of the windows that have left their groups, and stay in the index until they are forgotten."""
         return ()
 
-    def _until(self, key: KeyWindows, last: int) -> Sequence[tuple[int, int, AnyGroup]]:
-        """The windows of a group with a place in time up to `last`, which are its first ones: place, start, group."""
+    def _places(self, key: KeyWindows) -> list[int]:
+        """The places in time of a group's windows, ascending."""
         raise NotImplementedError
 
-    def _place(self, start: int, group: AnyGroup) -> int:
-        """The place in time of a window."""
+    def _place(self, start: int, time: int) -> int:
+        """The place in time of a window, whose newest record is of this time."""
         raise NotImplementedError
 
     def _ends(self, place: Number, start: Number) -> Number:
         """The end, as the table shows it, of a window at a place in time, or the ends of many."""
         raise NotImplementedError
 
-    def _scope(self, kb: bytes, start: int) -> bytes:
-        """Where the accumulators of a window keep their entries."""
-        return self._state.entries + window_key(kb, start) if self._entries else b""
-
-    def _result(self, kb: bytes, start: int, end: int, group: AnyGroup) -> Result:
-        """A window's result, or why there is none; its group if that is computed later."""
-        if isinstance(group, Derived):
-            return group
+    def _value(self, kb: bytes, start: int, end: int, time: int, state: Any) -> Any:
+        """A window's result, or why there is none; its state if that is computed later."""
+        if not self._entries:
+            return state
         key = (*self._group_key(kb), start * _MILLISECOND, end * _MILLISECOND)
         try:
-            return self._one_by_one.result(group, key, self._kv, self._scope(kb, start))
+            group = Group(time, state.rows, state.cells)
+            return self._folding.calls.result(group, key, self._kv, self._state.scope(kb, start))
         except NodeFailure as failure:
             return failure
 
-    def _opened(self, place: int) -> None:
-        state = self._state
-        state.open += 1
-        if place > state.highest:
-            state.highest = place
-
     # ------------------------------------------------------------------------------------------------------- reading
 
-    def _rows(self, flow: Flow, args: Sequence[pa.Array]) -> Sequence[Args]:
-        """The records as `_calls` takes them."""
-        if self._derived is None:
-            return self._one_by_one.rows(args, len(flow))
-        return self._derived.rows(args, flow.time)
+    def _open(self, args: Sequence[pa.Array], time: Int64s, moving: Int64s) -> None:
+        self._passing = Passing(self._state, self._held, moving)
+        self._arrivals = [self._state.arrivals] * len(time)
+        self._derived = None if self._entries else Derivations(self._folding, args, time, self._arrivals)
+        calls: GroupCalls = self._derived or AtOnce(self._folding.calls, self._state, args, time, self._arrivals)
+        self._calls, self._add, self._nothing = calls, calls.add, calls.empty()
 
     def _load(self, flow: Flow) -> None:
         """Reads the windows that the batch's records reach."""
@@ -249,81 +232,70 @@ class MovingWindows:
         order = np.argsort(flow.key, kind="stable")
         number, time = flow.key[order], flow.time[order]
         begins = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
-        groups = [keys[n] for n in number[begins].tolist()]
+        numbers = number[begins].tolist()
         firsts, lasts = (of.reduceat(time, begins).tolist() for of in (np.minimum, np.maximum))
-        found = {kb: (first, last) for kb, first, last in zip(groups, firsts, lasts, strict=True)}
-        for kb in sorted(found):
-            key = self._loaded[kb] = KeyWindows(kb)
+        found: list[tuple[KeyWindows, int]] = []
+        rows: list[bytes] = []
+        for kb, one, first, last in sorted(zip([keys[n] for n in numbers], numbers, firsts, lasts, strict=True)):
+            key = self._loaded[one] = KeyWindows(kb)
             if state.highest >= 0:
-                key.before = dict(self._stored(kb, *found[kb]))
-                key.starts, key.groups = list(reversed(key.before)), list(reversed(key.before.values()))
-
-    def _groups_of(self, windows: Sequence[WindowKey]) -> list[AnyGroup]:
-        """The stored groups of windows."""
-        rows = self._state.get_many([window_key(kb, start) for _, start, kb in windows])
-        return [self._calls.decode(row) for row in rows if row is not None]
+                stored = list(self._stored(kb, first, last))[::-1]
+                key.starts = [start for start, _ in stored]
+                rows += [row for _, row in stored]
+                found.append((key, len(rows)))
+        times, states = self._calls.load(rows)
+        windows, begin = Noted(), 0
+        for key, end in found:
+            key.times, key.states = list(times[begin:end]), list(states[begin:end])
+            key.before = dict(zip(key.starts, zip(key.times, key.states, strict=True), strict=True))
+            windows.of_group(key, self._places(key), slice(None))
+            begin = end
+        self._reached = set(windows.windows().behind(b""))
 
     # ------------------------------------------------------------------------------------------------------ the loop
 
-    def _loop(self, flow: Flow, args: Sequence[Args], moving: Int64s) -> None:
-        state, keys = self._state, flow.space.keys
-        loaded = {number: self._loaded[keys[number]] for number in set(flow.key.tolist())}
-        take, held, most = self._take, self._held, self._closings.most
-        records = zip(flow.key.tolist(), flow.time.tolist(), args, moving.tolist(), strict=True)
-        for row, (number, time, given, moved) in enumerate(records):
-            self._row, before = row, state.stream_time
-            self._now = moved if moved > before else before
-            take(loaded[number], time, given)
-            if (closed := state.stream_time - held) > state.closed:
-                self._move(closed)
+    def _loop(self, flow: Flow) -> None:
+        take, loaded, passing, commit = self._take, self._loaded, self._passing, self._kv.commit
+        clock = zip(flow.key.tolist(), flow.time.tolist(), passing.now.tolist(), passing.closed.tolist(), strict=True)
+        for row, (number, time, now, closed) in enumerate(clock):
+            take(loaded[number], row, time, now, closed)
             if self._entries:
-                self._kv.commit()
-            if state.open > most[-1]:
-                most[-1] = state.open
+                commit()
+        passing.move(self._refused, self._opened, self._merged, self._forgotten_up_to)
 
-    def _move(self, closed: int) -> None:
-        """Notes that windows up to a place in time close at this record, and which are forgotten."""
-        state = self._state
-        state.closed = closed
-        if (limit := min(closed, self._forgotten_up_to(state.stream_time, state.highest))) > state.forgotten:
-            state.forgotten = limit
-        self._closings.move(self._row, closed, state.forgotten)
+    def _arrive(self, row: int, time: int) -> None:
+        """Numbers a record that is not refused."""
+        if self._numbered:
+            self._arrivals[row] = self._state.arrive(time).arrival
 
     # ---------------------------------------------------------------------------------------------- what has passed
 
     def _drop(self, key: KeyWindows, last: int) -> None:
         """Closes and removes the windows of a group, up to a place in time, that no record can reach any more."""
-        gone = self._until(key, last)
+        places = self._places(key)
+        gone = bisect_right(places, last)
         if not gone:
             return
-        for place, start, group in gone:
-            if place > self._closed:
-                self._close((place, start, key.kb), group)
-            self._leave(place, start, key.kb, start in key.before)
-        del key.starts[: len(gone)], key.groups[: len(gone)]
+        self._close(key, last)
+        self._leave(key, slice(gone))
+        del key.starts[:gone], key.times[:gone], key.states[:gone]
         if self._entries:
             self._kv.commit()
 
-    def _end(self, records: int, timing: Timing) -> None:
+    def _end(self, timing: Timing) -> None:
         """Closes and forgets all windows that the batch has passed."""
         state = self._state
-        self._row, state.stream_time = records, timing.kept
-        if (closed := self._closed_up_to(timing.now)) > state.closed:
-            self._move(closed)
-        closing = list(self._unreached(state.places(self._closed + 1, state.closed + 1)))
-        groups = self._groups_of(closing) if self._final else [None] * len(closing)
-        for window, group in zip(closing, groups, strict=True):
-            self._close(window, group)
+        self._passing.end(timing, self._forgotten_up_to)
+        closing = self._unreached(state.places(self._closed + 1, state.closed + 1), state.times)
+        self._close_stored(closing)
         self._leave_unreached(closing)
         if state.forgotten > self._forgotten:
             self._forget_passed()
         for key in self._loaded.values():
             self._drop(key, self._left_up_to())
-            for place, start, group in self._until(key, state.closed):
-                if place > self._closed:
-                    self._close((place, start, key.kb), group)
+            self._close(key, state.closed)
         self._send_finals(timing)
-        state.open -= len(self._closings.closed)
+        state.open -= len(self._shut)
         state.closed = max(self._closed, min(state.closed, self._closed_up_to(timing.kept)))
         if self._entries:
             self._kv.commit()
@@ -331,52 +303,57 @@ class MovingWindows:
     def _forget_passed(self) -> None:
         """Forgets the windows that the batch has passed and does not reach."""
         state = self._state
-        for window in self._unreached(state.places(self._forgotten + 1, state.forgotten + 1)):
-            self._deletes.append(state.index(*window))
-            self._forget(*window)
-        given = [row for (place, _, _), row in self._given.items() if place <= state.forgotten]
+        passed = self._unreached(state.places(self._forgotten + 1, state.forgotten + 1), state.times)
+        self._deletes += passed.behind(state.times)
+        self._forget(passed)
+        given = [state.given + name for name, place in self._given.items() if place <= state.forgotten]
         self._deletes += given
-        for window in self._unreached(given):
-            self._forget(*window)
+        self._forget(self._unreached(given, state.given))
 
     def _remove(self, flow: Flow) -> None:
         """Removes the results of the windows that were forgotten."""
-        if self._gone:
-            places, starts, kbs, stored = zip(*self._gone, strict=True)
-            place, start = np.array(places, dtype=np.int64), np.array(starts, dtype=np.int64)
-            keys = self._site.space.encoded(names_of(kbs, start, self._ends(place, start)))
-            self._results.removed(flow, keys, self._closings.forgetting(place), np.array(stored))
+        if len(self._gone):
+            gone = self._gone.windows()
+            keys = self._site.space.encoded(names_of(gone.kb, gone.start, self._ends(gone.place, gone.start)))
+            self._results.removed(flow, keys, self._passing.forgetting(gone.place), np.array(self._gone.stored))
 
-    def _unreached(self, rows: Iterable[bytes]) -> Iterator[WindowKey]:
+    def _unreached(self, rows: Iterable[bytes], prefix: bytes) -> Windows:
         """The windows with these rows in an index that no record of the batch reaches."""
-        for place, start, kb in map(self._state.indexed, rows):
-            group = None if (key := self._loaded.get(kb)) is None else key.before.get(start)
-            if group is None or self._place(start, group) != place:
-                yield place, start, kb
+        at, reached = len(prefix), self._reached
+        return Windows.read([name for row in rows if (name := row[at:]) not in reached])
 
-    def _close(self, window: WindowKey, group: AnyGroup | None) -> None:
-        """Closes a window; its final result needs its group."""
-        if window in self._given:
-            return
-        self._closings.closed.append(window[0])
-        if self._final:
-            assert group is not None
-            self._finish(window, group)
+    def _close(self, key: KeyWindows, last: int) -> None:
+        """Closes the windows of a group up to a place in time, but those that were closed before the batch."""
+        places, closing = self._places(key), Noted()
+        closing.of_group(key, places, slice(bisect_right(places, self._closed), bisect_right(places, last)))
+        self._shut_these(closing)
 
-    def _finish(self, window: WindowKey, group: AnyGroup) -> None:
-        """Computes the final result of a window."""
-        place, start, kb = window
-        self._finals.append((window, group.time, self._result(kb, start, self._ends(place, start), group)))
+    def _close_stored(self, windows: Windows) -> None:
+        """Closes windows that no record of the batch reaches."""
+        closing, nothing = Noted(), [-1] * len(windows)
+        rows = self._state.get_many(windows.names()) if self._final else []
+        loaded = self._calls.load([row for row in rows if row is not None]) if self._final else (nothing, nothing)
+        closing.of_store(windows, *loaded)
+        self._shut_these(closing)
+
+    def _shut_these(self, closing: Noted) -> None:
+        if self._given:
+            names = closing.windows().behind(b"")
+            closing = closing.take([at for at, name in enumerate(names) if name not in self._given])
+        if self._final and self._entries:
+            ends = self._ends(np.array(closing.place, dtype=np.int64), np.array(closing.start, dtype=np.int64)).tolist()
+            closing.value = list(map(self._value, closing.kb, closing.start, ends, closing.time, closing.value))
+        self._shut.extend(closing)
 
     def _send_finals(self, timing: Timing, event: Int64s | None = None) -> None:
         """Sends the final results, in the order in which their windows close: at these events, or by the clock."""
         if not self._final:
             return
-        due = self._due(np.array([place for (place, _, _), _, _ in self._finals], dtype=np.int64))
+        windows = self._shut.windows()
+        due = self._due(windows.place)
         event = timing.passes(due) if event is None else event
-        order, self._at = timing.sent(event, due, [self._rank(start, kb) for (_, start, kb), _, _ in self._finals])
-        for (place, start, kb), time, new in map(self._finals.__getitem__, order.tolist()):
-            self._sent.append((0, kb, start, self._ends(place, start), new, True, time))
+        order, self._at = timing.sent(event, due, list(map(self._rank, self._shut.start, self._shut.kb)))
+        self._finals = self._shut.take(order.tolist())
 
     def _rank(self, start: int, kb: bytes) -> bytes:
         """Orders the windows that close at the same time."""
@@ -384,37 +361,55 @@ class MovingWindows:
 
     def _changes(self, flow: Flow) -> Flow:
         """What was sent for the records of `flow`, as the result table takes it."""
-        sent, failed = self._results.flow(flow, self._sent, self._derived, self._at)
+        site, results = self._site, self._results
+        if self._final:
+            assert self._at is not None
+            shut = self._finals
+            windows = shut.windows()
+            names = results.of_groups(flow, windows, self._ends(windows.place, windows.start))
+            sent, failed = results.flow(self._at, names, np.array(shut.time, np.int64), shut.value, self._derived)
+        else:
+            records, starts, times, values = zip(*self._sent, strict=True) if self._sent else ((),) * 4
+            record, start, time = (np.array(of, dtype=np.int64) for of in (records, starts, times))
+            names = results.of_records(flow, record, start, self._ends(time, start))
+            at = site.give(flow.at.take(record), turns(record))
+            sent, failed = results.flow(at, names, time, values, self._derived)
         self._remove(flow)
         self._tell(flow)
         if self._final:
-            kept = self._site.kept(sent, failed, self._site.node.schema, waited=True)
-        else:
-            kept = self._results.kept(flow, np.array([row[0] for row in self._sent], dtype=np.int64), failed)
-        replaces = np.fromiter((row[-2] for row in self._sent), dtype=np.bool_, count=len(sent))
-        return self._site.stored(sent.select(kept), replaces[kept])
+            return site.stored(sent.select(site.kept(sent, failed, site.node.schema, waited=True)))
+        kept = results.kept(flow, record, failed)
+        replaces = np.ones(len(sent), dtype=np.bool_)
+        replaces[self._new] = False
+        return site.stored(sent.select(kept), replaces[kept])
 
-    def _forget(self, place: int, start: int, kb: bytes) -> None:
-        """Notes that a stored window, which no record of the batch reaches, is forgotten; removes it."""
-        self._remove_group(start, kb)
-        self._gone.append((place, start, kb, True))
+    def _forget(self, windows: Windows) -> None:
+        """Notes that stored windows, which no record of the batch reaches, are forgotten; removes them."""
+        self._remove_groups(windows)
+        self._gone.of_store(windows, (), ())
 
-    def _leave(self, place: int, start: int, kb: bytes, stored: bool) -> None:
-        """Notes that a window has left its group, and whether the store has it; removes its entries."""
-        self._gone.append((place, start, kb, stored))
-        self._clear(start, kb)
+    def _leave(self, key: KeyWindows, own: slice) -> None:
+        """Notes that windows have left their group; removes their entries."""
+        self._gone.of_group(key, self._places(key), own)
+        self._clear_all(key, own)
 
-    def _remove_group(self, start: int, kb: bytes) -> None:
-        self._deletes.append(self._state.groups + window_key(kb, start))
-        self._clear(start, kb)
-
-    def _clear(self, start: int, kb: bytes) -> None:
+    def _clear_all(self, key: KeyWindows, own: slice) -> None:
         if self._entries:
-            self._state.clear(self._scope(kb, start))
+            starts = key.starts[own]
+            self._clear([key.kb] * len(starts), starts)
+
+    def _remove_groups(self, windows: Windows) -> None:
+        self._deletes += [self._state.groups + name for name in windows.names()]
+        self._clear(windows.kb, windows.start.tolist())
+
+    def _clear(self, kbs: Iterable[bytes], starts: Iterable[int]) -> None:
+        if self._entries:
+            for kb, start in zip(kbs, starts, strict=True):
+                self._state.clear(self._state.scope(kb, start))
 
     def _tell(self, flow: Flow) -> None:
         """Reports how many windows were open, and what was lost of the records of `flow`."""
-        site, late = self._site, np.array(self._late, dtype=np.int64)
-        if most := self._closings.most_open():
+        site, late = self._site, np.sort(np.array(self._refused + self._late, dtype=np.int64))
+        if most := self._passing.most_open(self._shut.place):
             site.peak(HELD_RECORDS, most)
         site.lose(Dropped.WINDOW_CLOSED, flow, late)

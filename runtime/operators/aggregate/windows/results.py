@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from vsc.runtime.operators.aggregate.groups.derived import Derivations, Derived
+from vsc.runtime.operators.aggregate.groups.derived import Derivations
+from vsc.runtime.operators.aggregate.groups.state import Windows
 from vsc.runtime.operators.columns.evaluation import Computed, Failed
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
-from vsc.runtime.operators.columns.moments import LAST, Moments, turns
+from vsc.runtime.operators.columns.moments import LAST, Moments
 from vsc.runtime.operators.columns.rows import columns_of, there
+from vsc.runtime.operators.columns.segments import numbered
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.site import Site
@@ -20,20 +23,25 @@ from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.values import arrow_type
 
-__all__ = ["Result", "Sent", "WindowResults", "names_of"]
+__all__ = ["Named", "Sent", "WindowResults", "names_of"]
 
-Result = Row | Derived | NodeFailure
-"""The result of a window; the group, if it is computed after the loop; or why there is none."""
-
-Sent = tuple[int, bytes, int, int, Result | None, bool, int]
-"""A change: the record that made it, the group's encoded key, the bounds, the new row, whether it replaces the row that
-the result table has of the window, if any, the event time."""
+Sent = tuple[int, int, int, Any]
+"""A change: the record that made it, the start of its window, its time; and the result, its state if it is computed
+later, or why there is none."""
 
 _MILLISECOND = 1000
 _TIMESTAMP = 1 << 63
 _BOUNDS = 16
 _AFTER = 2**63 - 1
 """The first level of a moment after the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Windows by the numbers of their keys, and with their key columns."""
+
+    number: Int64s
+    keys: tuple[pa.Array, ...]
 
 
 class WindowResults:
@@ -50,22 +58,34 @@ class WindowResults:
         return self._codec.decode(kb)
 
     def flow(
-        self, flow: Flow, sent: Sequence[Sent], derived: Derivations | None, at: Moments | None = None
+        self, at: Moments, names: Named, time: Int64s, values: Sequence[Any], derived: Derivations | None
     ) -> tuple[Flow, Failed]:
-        """The changes that were sent for the records of `flow`, and which of them cannot be computed.
+        """The changes of these windows at moments, and which of them cannot be computed.
 
-        `at`: when they come, if not with the records.
+        `values` are the results or why there is none, None where a window is taken back; those of `derived` are states,
+        negative where one is taken back.
         """
-        fields: Any = zip(*sent, strict=True) if sent else [()] * 7
-        records, kbs, starts, ends, news, _, times = fields
-        record, start, end = _numbers(records), _numbers(starts), _numbers(ends)
-        keys = self.bounded(self.group_keys(flow, kbs), start, end)
-        new = self._computed(news, keys, derived)
-        site, present = self._site, there(news)
+        new: Computed
+        if derived is not None:
+            states = np.array(values, dtype=np.int64)
+            new, present = derived.results(names.keys, time, states), states >= 0
+        else:
+            new, present = self._computed(values), there(values)
         present[list(new.failed)] = False
-        at = site.give(flow.at.take(record), turns(record)) if at is None else at
-        key = site.space.encoded(names_of(kbs, start, end))
-        return Flow(at, key, site.space, _numbers(times), present, keys, new.columns), new.failed
+        return Flow(at, names.number, self._site.space, time, present, names.keys, new.columns), new.failed
+
+    def of_records(self, flow: Flow, record: Int64s, start: Int64s, end: Int64s) -> Named:
+        """Windows of the groups of records of `flow`."""
+        key = flow.key[record]
+        number, firsts = numbered(numbered(key, start)[0], end)
+        kbs = [flow.space.keys[one] for one in key[firsts].tolist()]
+        encoded = self._site.space.encoded(names_of(kbs, start[firsts], end[firsts]))
+        return Named(encoded[number], self.bounded(taken(flow.keys, record), start, end))
+
+    def of_groups(self, flow: Flow, windows: Windows, end: Int64s) -> Named:
+        """Windows of any groups."""
+        number = self._site.space.encoded(names_of(windows.kb, windows.start, end))
+        return Named(number, self.bounded(self.group_keys(flow, windows.kb), windows.start, end))
 
     def kept(self, flow: Flow, record: Int64s, failed: Failed) -> Mask:
         """Which results are left, given the records of `flow` that gave them. The records of those that have `failed`
@@ -77,13 +97,8 @@ class WindowResults:
             self._site.kept(flow.take(record[rows]), dict(enumerate(failed.values())))
         return kept
 
-    def _computed(
-        self, results: Sequence[Result | None], keys: Sequence[pa.Array], derived: Derivations | None
-    ) -> Computed:
+    def _computed(self, results: Sequence[Row | NodeFailure | None]) -> Computed:
         """The value columns of results, null where there is none."""
-        if derived is not None:
-            groups: Any = results
-            return derived.results(keys, groups)
         failed = {row: result for row, result in enumerate(results) if isinstance(result, NodeFailure)}
         rows: Any = [None if isinstance(result, NodeFailure) else result for result in results] if failed else results
         return Computed(columns_of(rows, self._site.node.schema.value), failed)

@@ -32,28 +32,29 @@ def test_groups_that_come_from_each_other(seed: int) -> None:
     node = b.plan().node("a")
     assert isinstance(node.operation, Aggregate)
     folding, kv = Folding(node, node.operation), MemoryKV()
-    one_by_one, later = folding.calls, Derivations(folding)
+    one_by_one = folding.calls
     types = [arg.type for call in node.operation.calls for arg in call.args]
     args = [_column(rng, of) for of in types]
     time = np.array([rng.randrange(50) for _ in range(ROWS)], dtype=np.int64)
-    groups: list[tuple[Any, Any]] = [(one_by_one.empty(), later.empty())]
-    numbers = iter(later.rows(args, time))
-    for number, row in zip(numbers, one_by_one.rows(args, ROWS), strict=True):
-        group, derived = (one.copy() for one in rng.choice(groups[-3:] if rng.random() < 0.7 else groups))
+    later = Derivations(folding, args, time, range(1, ROWS + 1))
+    groups: list[tuple[Group, int]] = [(one_by_one.empty(), later.empty())]
+    for number, row in enumerate(one_by_one.rows(args, ROWS)):
+        group, derived = rng.choice(groups[-3:] if rng.random() < 0.7 else groups)
+        group = group.copy()
         if rng.random() < 0.2 and len(groups) > 1:
             other, other_derived = rng.choice(groups[1:])
             one_by_one.merge(group, other, kv, b"", b"")
-            later.merge(derived, other_derived, kv, b"", b"")
+            derived = later.merge(derived, other_derived, b"", 0, 0)
         if group.rows and rng.random() < 0.1:  # as it comes back from the store
             data = one_by_one.encode(group)
-            group, derived = one_by_one.decode(data), later.decode(data)
+            group, (_, (derived,)) = one_by_one.decode(data), later.load([data])
         at = At(int(time[number]), number + 1)
         one_by_one.add(group, row, at, kv, b"")
-        later.add(derived, number, at, kv, b"")
-        group.time = derived.time = max(group.time, at.time)
+        derived = later.add(derived, number, b"", 0)
+        group.time = max(group.time, at.time)
         groups.append((group, derived))
     kept = groups[1:]  # nobody keeps an empty one
-    found = map(one_by_one.decode, later.encode_many([derived for _, derived in kept]))
+    found = map(one_by_one.decode, later.encode([group.time for group, _ in kept], [derived for _, derived in kept]))
     assert [_seen(group) for group in found] == [_seen(group) for group, _ in kept]
 
 
