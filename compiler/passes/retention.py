@@ -120,12 +120,33 @@ def _results(
         if mixed_join(topology, name, kinds, stores, statuses) not in (None, name):
             continue  # what is wrong with that join says more
         node, what = made
+        if _in_order(topology, node):
+            continue
         yield Finding(
             "VSC311", clause.span,
             f"the versions of `{name}` are results of {what}, not history: older ones can be wrong",
             () if node == name else (Label(topology.nodes[node].name.span, f"`{node}` is {what}"),),
             _made_right(topology, kinds, name, node),
         )  # fmt: skip
+
+
+def _in_order(topology: Topology, name: str) -> bool:
+    """Whether a node is an aggregate of a stream whose records come by time: no late one makes older results wrong."""
+    declaration = topology.nodes[name]
+    if not isinstance(declaration, syntax.DerivedDecl) or not isinstance(declaration.operation, syntax.Aggregate):
+        return False
+    while isinstance(declaration, syntax.DerivedDecl):
+        declaration = topology.nodes[topology.inputs(declaration.name.text)[0].name.text]
+        match declaration:
+            case syntax.SourceDecl():
+                return declaration.reordered is not None
+            case syntax.DerivedDecl(operation=syntax.Reorder()):
+                return True
+            case syntax.DerivedDecl(operation=syntax.Filter() | syntax.Map() | syntax.Explode() | syntax.Rekey()):
+                continue
+            case _:
+                return False
+    return False
 
 
 def _streamed_results(
@@ -170,6 +191,8 @@ def _made_right(topology: Topology, kinds: Kinds, name: str, node: str) -> str:
     declaration, newest = topology.nodes[node], "materialize it unversioned, if only the newest result is read"
     operation = declaration.operation if isinstance(declaration, syntax.DerivedDecl) else None
     of_tables = operation is not None and all(kinds.get(read.name.text) == "table" for read in operation.inputs)
+    if isinstance(operation, syntax.Aggregate) and not of_tables:
+        return f"put its records in order, with `reorder within` in their source, which makes them right; or {newest}"
     if not of_tables or not isinstance(operation, syntax.Join | syntax.Aggregate):
         return newest
     if node == name:

@@ -264,9 +264,22 @@ def keys(columns: Mapping[str, Sequence[str | None]], times: list[int] | None = 
     return search.found(None)
 
 
-def test_ids_come_first_and_nulls_are_no_key() -> None:
+def test_ids_come_first_and_many_nulls_are_no_key() -> None:
     found = keys({"x": ["a", "b", "c"], "order_id": ["1", "2", "3"], "y": ["a", None, "b"]})
     assert (found.rows, found.unique, found.entities) == (3, (("order_id",), ("x",)), ())
+
+
+def test_a_few_nulls_do_not_keep_an_id_from_being_the_key() -> None:
+    some = [str(n) if n % 30 else None for n in range(1, 61)]
+    found = keys({"order_id": [*some], "x": [f"x{n}" for n in range(60)]})
+    assert found.unique == (("x",), ("order_id",))  # one without nulls comes first
+    found = keys({"order_id": ["1", *some[1:]], "kwh": [str(n % 50) for n in range(60)]})
+    assert found.unique == (("order_id",),)
+    found = keys({"order_id": ["2", *some[1:]], "kwh": [str(n % 50) for n in range(60)]})
+    assert (found.unique, found.repeats and found.repeats.column) == ((("kwh", "order_id"),), "order_id")
+    users = [f"u{n % 4}" if n % 30 else None for n in range(1, 61)]
+    (entity,) = keys({"user": users}, list(range(60))).entities
+    assert (entity.columns, entity.values, entity.shared) == (("user",), 4, 0)
 
 
 def test_combinations_are_tried_where_no_column_is_unique() -> None:

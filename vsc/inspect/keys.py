@@ -24,6 +24,8 @@ _TRIED = 6
 """How many columns to try in combinations."""
 _LARGEST = 3
 _SHOWN = 3
+_FEW_NULLS = 0.05
+"""The share of rows without a value up to which a column may be a key: some rows of data are dirty."""
 _NO_TIME = np.iinfo(np.int64).min
 """The time of a row that has none."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -80,7 +82,7 @@ class KeySearch:
         self.names = [column.name for column in chosen]
         self.likings = {column.name: liking(column) for column in chosen}
         self.hashes: dict[str, list[Hashes]] = {name: [] for name in self.names}
-        self.nulls = dict.fromkeys(self.names, 0)
+        self.nulls: dict[str, list[npt.NDArray[np.bool_]]] = {name: [] for name in self.names}
         self.times: list[Hashes] = []
         self.rows = 0
 
@@ -91,21 +93,27 @@ class KeySearch:
         self.rows += count
         for name in self.names:
             column = rows.get(name)
-            self.nulls[name] += count if column is None else column.null_count
+            null = np.ones(count, np.bool_) if column is None else column.is_null().to_numpy(zero_copy_only=False)
+            self.nulls[name].append(null)
             self.hashes[name].append(np.zeros(count, np.uint64) if column is None else _hashes(column))
         if times is not None:
             self.times.append(times.view(np.uint64))
 
     def found(self, event_time: str | None) -> Keys:
-        """The candidates. None of them contains the column `event_time`."""
+        """The candidates. None of them contains the column `event_time`, or one of which many rows have no value: a run
+        drops rows without a key. Each null counts as a value of its own."""
+        nulls = {name: np.concatenate(parts) for name, parts in self.nulls.items() if parts}
+        few = [name for name, null in nulls.items() if np.count_nonzero(null) <= _FEW_NULLS * self.rows]
         whole = {
-            name: np.concatenate(parts)
-            for name, parts in self.hashes.items()
-            if parts and not self.nulls[name] and name != event_time
+            name: _with_nulls(np.concatenate(self.hashes[name]), nulls[name])
+            for name in sorted(few, key=lambda name: bool(nulls[name].any()))
+            if name != event_time
         }
         distinct = {name: len(np.unique(hashes)) for name, hashes in whole.items()}
         unique: list[tuple[str, ...]] = [(name,) for name in whole if distinct[name] == self.rows]
-        several = {name: whole[name] for name in whole if 1 < distinct[name] < self.rows}
+        several = {
+            name: whole[name] for name in whole if 1 + np.count_nonzero(nulls[name]) < distinct[name] < self.rows
+        }
         if not unique:
             unique = list(_smallest(several, self.rows))
         times = np.concatenate(self.times) if self.times else None
@@ -113,7 +121,8 @@ class KeySearch:
         repeats = None
         if nearly is not None:
             repeats = Repeats(nearly, self.rows - distinct[nearly], _span(whole[nearly], times))
-        return Keys(self.rows, tuple(unique[:_SHOWN]), tuple(_entities(several, times, self.rows)), repeats)
+        entities = tuple(_entities(several, nulls, times, self.rows))
+        return Keys(self.rows, tuple(unique[:_SHOWN]), entities, repeats)
 
     def _nearly_unique(
         self, whole: Mapping[str, Hashes], distinct: Mapping[str, int], times: Hashes | None
@@ -127,7 +136,9 @@ class KeySearch:
         return next((name for name in few if self.likings[name] == 0 or distinct[name] == different), None)
 
 
-def _entities(columns: dict[str, Hashes], times: Hashes | None, rows: int) -> list[Entity]:
+def _entities(
+    columns: dict[str, Hashes], nulls: Mapping[str, npt.NDArray[np.bool_]], times: Hashes | None, rows: int
+) -> list[Entity]:
     """The smallest combinations that, with the time, no two rows share; else those that few rows share, as in a history
     with corrections."""
     nearly: list[Entity] = []
@@ -139,7 +150,8 @@ def _entities(columns: dict[str, Hashes], times: Hashes | None, rows: int) -> li
             if values == rows or all(map(_is_no_thing, names)):
                 continue
             shared = rows - len(np.unique(_mixed([key, times]))) if times is not None else 0
-            of_size.append(Entity(names, values, shared))
+            keyless = np.count_nonzero(np.logical_or.reduce([nulls[name] for name in names]))
+            of_size.append(Entity(names, values - int(keyless), shared))
         exact = [entity for entity in of_size if not entity.shared]
         if exact:
             return exact[:_SHOWN]
@@ -189,6 +201,12 @@ def _mixed(parts: list[Hashes]) -> Hashes:
     for part in parts[1:]:
         mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX + part
     return mixed
+
+
+def _with_nulls(hashes: Hashes, null: npt.NDArray[np.bool_]) -> Hashes:
+    """The hashes of a column with one of its own for each null."""
+    hashes[null] = (np.flatnonzero(null).astype(np.uint64) + np.uint64(1)) * _MIX
+    return hashes
 
 
 def _hashes(column: pa.Array) -> Hashes:

@@ -226,7 +226,8 @@ def _repeat_words(survey: Survey, name: str, key: tuple[str, ...]) -> Iterator[s
     column, longest = written(repeats.column), 0 if late is None else late.longest
     apart = "" if not repeats.span else f", up to {rounded_duration(repeats.span)} after the first"
     unique = share(keys.rows - repeats.rows, keys.rows)
-    yield f"Repeats: {column} is {unique} unique; {counted(repeats.rows, 'row')} repeat one that came before{apart}."
+    again = f"{counted(repeats.rows, 'row')} repeat{'s' * (repeats.rows == 1)}"
+    yield f"Repeats: {column} is {unique} unique; {again} one that came before{apart}."
     by = "" if key == (repeats.column,) else f" by {column}"
     within = duration(roomy(max((repeats.span or 0) + 1, longest)))
     yield f"  If they are the same event again, `distinct {written(name)}{by} within {within}` drops them."
