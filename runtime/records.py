@@ -81,6 +81,9 @@ _FIXED = 5
 _MOST_PARTS = 1000
 """A bound for system columns, the path included: it has one for each stage, so real batches stay far below."""
 
+_BITS = 64
+"""Of a bigint, the sign included."""
+
 _MALFORMED = (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError)
 """The errors that metadata not written by `Batch.to_ipc` may cause."""
 
@@ -301,7 +304,13 @@ class Batch:
         )
 
     def to_ipc(self) -> bytes:
-        """The batch as an Arrow IPC stream.
+        """The batch as the bytes that `write_ipc` writes."""
+        sink = pa.BufferOutputStream()
+        self.write_ipc(sink)
+        return bytes(sink.getvalue())
+
+    def write_ipc(self, sink: pa.NativeFile) -> None:
+        """Writes the batch to `sink` as an Arrow IPC stream.
 
         The metadata has the bases of the system columns; the columns are those system columns that vary, then the
         batch's own.
@@ -321,10 +330,8 @@ class Batch:
         metadata |= {"moment": str(len(moment))} if moment else {}
         fields = [pa.field(f"c{i}", c.type) for i, c in enumerate(columns)]
         record = pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, metadata=metadata))
-        sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, record.schema) as writer:
             writer.write_batch(record)
-        return bytes(sink.getvalue())
 
     @classmethod
     def from_ipc(cls, data: bytes, schema: Schema, trusted: bool = True) -> Batch:
@@ -398,33 +405,37 @@ def processing_order(batches: Sequence[Batch]) -> Int64s:
 
 def sorted_places(order: Order) -> Int64s:
     """The places of the rows in D12's order. Its origins must be sorted, as those of `orders_together` are."""
-    every = order.levels
-    levels = [level for level in every if len(level) and (level != level[0]).any()]
+    levels = [level for level in order.levels if len(level) and (level != level[0]).any()]
     if not levels or not _ascends(levels, slice(1, None), slice(None, -1)).any():
         return np.arange(len(order), dtype=np.int64)
-    if len(levels) == 1:
-        return np.argsort(levels[0], kind="stable").astype(np.int64, copy=False)
-    merged = _merged_runs(every[0], every[1:])
-    return np.lexsort(levels[::-1]).astype(np.int64, copy=False) if merged is None else merged
+    places: Int64s | None = None
+    for level in reversed(_packed(levels)):
+        if places is None:
+            places = np.argsort(level, kind="stable").astype(np.int64, copy=False)
+        else:
+            places = places[np.argsort(level[places], kind="stable")]
+    assert places is not None
+    return places
 
 
-def _merged_runs(time: npt.NDArray[np.integer], rest: Sequence[npt.NDArray[np.integer]]) -> Int64s | None:
-    """The same order, computed cheaply, if the rows form a few runs of one origin each that do not overlap; else None.
+def _packed(levels: Sequence[npt.NDArray[np.integer]]) -> list[Int64s]:
+    """As few levels as possible that compare the same: those whose differences fit into one number become one.
 
-    `rest` is origin, offset, moment, path. Blobs of source partitions are such runs: once the runs are in the order of
-    `rest`, a stable sort by time alone gives the whole order.
+    A stable sort of one number is fast where rows come in runs, as those of a source partition do.
     """
-    ascends = _ascends(rest, slice(None, -1), slice(1, None)) & (rest[0][:-1] == rest[0][1:])
-    starts = np.append(0, np.flatnonzero(~ascends) + 1)
-    if len(starts) * 64 > len(time):
-        return None
-    ends = np.append(starts[1:], len(time))
-    firsts = np.lexsort([level[starts] for level in rest[::-1]])
-    starts, ends = starts[firsts], ends[firsts]
-    if not _ascends(rest, ends[:-1] - 1, starts[1:]).all():
-        return None
-    permutation = np.concatenate([np.arange(a, b) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
-    return permutation[np.argsort(time[permutation], kind="stable")]
+    packed: list[Int64s] = []
+    free = 0
+    for level in levels:
+        low = int(level.min())
+        bits = (int(level.max()) - low).bit_length()
+        if bits <= free:
+            packed[-1] = (packed[-1] << bits) | (level - low)
+            free -= bits
+        else:
+            wide = level.astype(np.int64, copy=False)
+            packed.append(wide - low if bits < _BITS else wide)
+            free = max(0, _BITS - 1 - bits)
+    return packed
 
 
 def _ascends(levels: Sequence[npt.NDArray[np.integer]], before: Rows, after: Rows) -> Mask:
@@ -451,6 +462,5 @@ def partition_of(keys: Sequence[bytes], partitions: int) -> Int32s:
     """The vsc partition of each encoded key: its CRC-32 modulo `partitions`. This must never change."""
     if partitions == 1:
         return np.zeros(len(keys), dtype=np.int32)
-    crc = zlib.crc32
-    hashes = np.fromiter((crc(k) for k in keys), dtype=np.uint32, count=len(keys))
+    hashes = np.fromiter(map(zlib.crc32, keys), dtype=np.uint32, count=len(keys))
     return (hashes % np.uint32(partitions)).astype(np.int32)

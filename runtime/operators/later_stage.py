@@ -149,7 +149,10 @@ class LaterStage:
     @collector_paused()
     def _processed(self, inputs: Sequence[tuple[str, Batch]], starts: Mapping[str, int]) -> StageResult:
         spaces = KeySpaces()
-        inputs = [(name, entering(batch) if name == STEPS else batch) for name, batch in inputs]
+        if any(name != STEPS and batch.order.moment is not None for name, batch in inputs):
+            inputs = [(name, entering(batch) if name == STEPS else batch) for name, batch in inputs]
+        else:  # nothing was released that a step comes behind: it comes before its record where that is the later input
+            inputs = sorted(inputs, key=lambda one: one[0] != STEPS)
         origins, order = orders_together([batch for _, batch in inputs])
         permutation = sorted_places(order)
         flows = self._entering(inputs, permutation, spaces)

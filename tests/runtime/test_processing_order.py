@@ -1,4 +1,4 @@
-"""D12's order over batches, against Python's sort: runs that can be merged, and rows that cannot."""
+"""D12's order over batches, against Python's sort: runs, rows in any order, numbers of any size."""
 
 from __future__ import annotations
 
@@ -44,6 +44,20 @@ def test_the_order_is_that_of_the_tuples(seed: int, shuffled: bool) -> None:
     ]
     expected = sorted(range(len(given)), key=lambda i: (given[i][0], origins[given[i][1]].sort_key, given[i][2]))
     assert processing_order(batches).tolist() == expected
+
+
+@pytest.mark.parametrize("widest", [4, 20, 40, 62, 63])
+def test_the_order_is_that_of_the_tuples_however_large_they_are(widest: int) -> None:
+    rng = random.Random(widest)
+    origins = tuple(Origin("s", 0, str(i)) for i in range(3))
+    edges = [-(2**widest), -1, 0, 1, 2**widest - 1]
+
+    def number() -> int:
+        return int(rng.choice([*edges, rng.randrange(-(2**widest), 2**widest)]))
+
+    rows = [(number(), rng.randrange(3), number(), number()) for _ in range(400)]
+    expected = sorted(range(len(rows)), key=lambda i: rows[i])
+    assert processing_order([batch(rows[:150], origins), batch(rows[150:], origins)]).tolist() == expected
 
 
 def test_rows_that_compare_equal_stay_as_they_came() -> None:

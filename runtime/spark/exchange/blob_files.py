@@ -4,8 +4,8 @@ What goes through Spark is copied from Arrow to rows of the JVM, to the shuffle,
 Where all tasks run on the driver's machine they read each other's files, so that large blobs need none of that.
 
 Guarantees: each attempt of a task has a file of its own, which holds every blob that it has handed out; a file stays
-until its epoch is over, so any task of it may be repeated; the payloads of a node sort the same however often an epoch
-runs. Not for what outlives its epoch.
+until its epoch is over, so any task of it may be repeated; the payloads of a node sort by the place of their first
+record, however often an epoch runs. Not for what outlives its epoch.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from vsc.runtime.errors import StateError
+from vsc.runtime.operators.in_step import Frontier
+from vsc.runtime.records import Batch
 
 __all__ = ["LEAST_BYTES", "MOST_BYTES", "BlobFile", "BlobFiles", "blob_of"]
 
@@ -64,23 +66,24 @@ class BlobFile:
 
     def __init__(self, files: BlobFiles, partition: int) -> None:
         self._path = os.path.join(files.folder, uuid.uuid4().hex)
-        self._partition, self._offset = partition, 0
+        self._partition = partition
         self._file: pa.OSFile | None = None
 
-    def put(self, blob: bytes, place: bytes) -> bytes:
-        """Writes a blob; the payload that stands for it. `place` is that of its first record, by which payloads sort.
+    def put(self, batch: Batch) -> bytes:
+        """Writes a batch in its order: at least one record. The payload that stands for it.
 
         OSError with the path if it cannot be written.
         """
         try:
             if self._file is None:
                 self._file = pa.OSFile(self._path, "wb")
-            self._file.write(blob)  # at once: there is no buffer
+            at = self._file.tell()
+            batch.write_ipc(self._file)  # at once: there is no buffer
+            size = self._file.tell() - at
         except OSError as error:
             raise OSError(error.errno, os.strerror(error.errno or 0), self._path) from error
-        at, self._offset = self._offset, self._offset + len(blob)
-        path = os.fsencode(self._path)
-        return b"".join((_MARK, place, _WHERE.pack(self._partition, at, len(blob)), path, _LENGTH.pack(len(path))))
+        place, path = Frontier.at(batch).place.encoded, os.fsencode(self._path)
+        return b"".join((_MARK, place, _WHERE.pack(self._partition, at, size), path, _LENGTH.pack(len(path))))
 
     def close(self) -> None:
         """Nothing more is written."""

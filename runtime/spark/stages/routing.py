@@ -83,8 +83,8 @@ class Router:
     ) -> Iterator[WireRow]:
         file = self._file if size_of(batch) >= LEAST_BYTES else None
         for piece in pieces(batch) if file is None else pieces(batch, MOST_BYTES):
-            place = Frontier.at(piece).place.encoded
-            payload = piece.to_ipc() if file is None else file.put(piece.to_ipc(), place)
+            payload = piece.to_ipc() if file is None else file.put(piece)
+            place = Frontier.at(piece).place.encoded if sinks else None
             for stage in stages:
                 yield WireRow(stage, node, partition, payload)
             for sink in sinks:
