@@ -36,16 +36,16 @@ class SessionColumns(MovingWindows):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._passed = Noted()
+        self._passed, self._stream = Noted(), self._state.stream_time
         self._again = self._site.batch.clock is not None
         """Whether a session of one moment is the old row of what a record of its moment makes of it (D28)."""
         lasting = self._site.lasting()
         self._closing_for_good = END_OF_TIME if lasting is None else self._closed_up_to(lasting)
 
     def _take(self, key: KeyWindows, row: int, time: int, now: int, closed: int) -> None:
-        state, gap, starts, times = self._state, self._size, key.starts, key.times
-        if times and times[0] <= (last := self._left_before(time, now)):
-            self._drop(key, last)
+        gap, starts, times = self._size, key.starts, key.times
+        if times and times[0] <= closed:
+            self._drop(key, min(self._closing_for_good, self._left_before(time, now, closed)))
         reach = max(time - gap, closed + 1)
         first = last = bisect_right(starts, time + gap)
         while first and times[first - 1] >= reach:
@@ -56,29 +56,46 @@ class SessionColumns(MovingWindows):
         if end <= closed:
             self._refused.append(row)
             return
-        self._arrive(row, time)
-        merged = self._changed(key, row, slice(first, last), start, end)
-        state.stream_time, state.closed = now, max(state.closed, self._closed_up_to(now))
-        same = last - first == 1 and starts[first] == start and times[first] == end
-        starts[first:last], times[first:last], key.states[first:last] = [start], [end], [merged]
-        if not same:
-            self._opened.append((row, end))
-            self._merged += [row] * (last - first)
+        if self._numbered:
+            self._arrive(row, time)
+        self._stream = now
+        if end - start > self._longest:
+            self._longest = end - start
+        if last - first == 1 and starts[first] == start:
+            self._extended(key, row, first, end)
+            return
+        self._send_back(key, row, first, last, start == end)
+        state = self._add(self._together(key, slice(first, last), start), row, key.kb, start)
+        self._send(key.kb, row, start, end, state, first < last and start == end)
+        starts[first:last], times[first:last], key.states[first:last] = [start], [end], [state]
+        self._opened.append((row, end))
+        self._merged += [row] * (last - first)
 
-    def _changed(self, key: KeyWindows, row: int, own: slice, start: int, end: int) -> Any:
-        """The session that a record makes of others; sends the changes."""
-        kb, sent = key.kb, self._sent
-        joins = own.start < own.stop and start == end  # a record of its moment joins a session of one moment
-        if not self._final and not joins:
+    def _extended(self, key: KeyWindows, row: int, at: int, end: int) -> None:
+        """Adds a record to one session, which begins when it did."""
+        kb, start, last = key.kb, key.starts[at], key.times[at]
+        self._send_back(key, row, at, at + 1, start == end)
+        key.states[at] = state = self._add(key.states[at], row, kb, start)
+        self._send(kb, row, start, end, state, start == end)
+        if end != last:
+            key.times[at] = end
+            self._opened.append((row, end))
+            self._merged.append(row)
+
+    def _send_back(self, key: KeyWindows, row: int, first: int, last: int, moment: bool) -> None:
+        """Takes sessions back, unless the record joins one of its `moment`."""
+        if not self._final and not moment:
             back = None if self._entries else -1
-            sent += [(row, *bounds, back) for bounds in zip(key.starts[own], key.times[own], strict=True)]
-        merged = self._add(self._together(key, own, start), row, kb, start)
-        self._longest = max(self._longest, end - start)
+            for at in range(first, last):
+                self._sent.append((row, key.starts[at], key.times[at], back))
+
+    def _send(self, kb: bytes, row: int, start: int, end: int, state: Any, joins: bool) -> None:
+        """Sends a session. One of a moment that a record `joins` is not taken back: it is the old row of itself."""
         if not self._final:
             if not (joins and self._again):
-                self._new.append(len(sent))
-            sent.append((row, start, end, self._value(kb, start, end, end, merged)))
-        return merged
+                self._new.append(len(self._sent))
+            value = self._value(kb, start, end, end, state) if self._entries else state
+            self._sent.append((row, start, end, value))
 
     def _together(self, key: KeyWindows, own: slice, start: int) -> Any:
         """What the sessions hold together, with their entries moved to those of the new session."""
@@ -98,11 +115,10 @@ class SessionColumns(MovingWindows):
                 return
             yield start, data
 
-    def _left_before(self, time: int, now: int) -> int:
+    def _left_before(self, time: int, now: int, closed: int) -> int:
         """The place in time up to which windows leave their groups before a record of this time."""
-        state = self._state
-        clock = now if now > time else state.stream_time  # it may have moved before the record
-        return min(self._closing_for_good, max(state.closed, self._closed_up_to(clock)))
+        # The clock may have moved before the record.
+        return closed if now > time else max(self._closed, self._closed_up_to(self._stream))
 
     def _left_up_to(self) -> int:
         state = self._state
