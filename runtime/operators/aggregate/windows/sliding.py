@@ -69,7 +69,7 @@ class SlidingColumns(MovingWindows):
         if lowest <= previous + 1 > 0:
             self._right_of_previous(key, row, time, closed, previous + 1, low)
         if not own_left:
-            self._create(key, row, time, closed, lowest, left)
+            self._create(key, row, time, closed, at + 1, lowest, left)
         if right is not None:
             self._own_right(key, row, time + 1, right)
 
@@ -90,7 +90,7 @@ class SlidingColumns(MovingWindows):
         if combined:
             self._join(key, row, time, closed, low)
         else:
-            self._create(key, row, time, closed, 0, None)
+            self._create(key, row, time, closed, low, 0, None)
 
     # --------------------------------------------------------------------------------------------------- one window
 
@@ -107,13 +107,14 @@ class SlidingColumns(MovingWindows):
         if not self._final:
             self._send(key.kb, row, start, last, state)
 
-    def _create(self, key: KeyWindows, row: int, time: int, closed: int, start: int, kept: Kept | None) -> None:
-        """Makes a new window of what `kept` holds and the record, if it is open."""
+    def _create(
+        self, key: KeyWindows, row: int, time: int, closed: int, at: int, start: int, kept: Kept | None
+    ) -> None:
+        """Makes a new window, at this place among all, of what `kept` holds and the record, if it is open."""
         if start <= closed:
             self._late.append(row)
             return
         starts = key.starts
-        at = bisect_left(starts, start)
         if again := at < len(starts) and starts[at] == start:
             # The window that ends at the record is the one that begins right after the previous record: Kafka makes and
             # sends it twice.
@@ -135,7 +136,7 @@ class SlidingColumns(MovingWindows):
         starts = key.starts
         at = bisect_left(starts, start, low)
         if at == len(starts) or starts[at] != start:
-            self._create(key, row, time, closed, start, None)
+            self._create(key, row, time, closed, at, start, None)
 
     def _own_right(self, key: KeyWindows, row: int, start: int, right: Kept) -> None:
         """Makes the window that begins right after the record, of the window found with later records."""
