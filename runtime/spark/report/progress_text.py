@@ -182,13 +182,15 @@ def _advice(data: Mapping[str, Any]) -> list[str]:
 
 
 def _late_versions(data: Mapping[str, Any]) -> list[str]:
-    needed = data.get(GRACE_NEEDED, {})
-    return [
-        f"in '{node}' {counted(n, 'row')} of the right side came after records of their time had been joined, which "
-        f"may be wrong now: with `grace {rounded_duration(needed[node])}` the join would have waited for "
-        f"{'it' if n == 1 else 'them'}; a join with a table can `correct` its results for that long instead"
-        for node, n in data[LATE_VERSIONS].items()
-    ]
+    found = []
+    for node, n in data[LATE_VERSIONS].items():
+        them, needed = "it" if n == 1 else "them", rounded_duration(data[GRACE_NEEDED][node])
+        found.append(
+            f"in '{node}' {counted(n, 'row')} of the right side came after records of their time had been joined, "
+            f"which may be wrong now: with `grace {needed}` the join would have waited for {them}; in a join with a "
+            f"table, `correct ... within {needed}` would have corrected the results"
+        )
+    return found
 
 
 def _longer_grace(data: Mapping[str, Any]) -> list[str]:

@@ -272,3 +272,18 @@ def test_an_inner_join_that_waits_drops_a_record_without_key_and_a_left_one_join
     assert run.counted() == {"dropped_records": {"priced": {"null_join_key": 1}}}
     run = Run(grace="grace 5 ms")
     assert run.pay("a", 1, 15, None) == [("a", None, 0, 15)]
+
+
+@pytest.mark.parametrize("clause", ["", "strictly before"])
+def test_with_the_length_that_a_run_advises_no_version_is_late(clause: str) -> None:
+    def late(within: int) -> tuple[list[Any], dict[str, Any]]:
+        run = Run(within=within, clause=clause)
+        run.rate(1, 10)
+        run.pay("p1", 1, 16)
+        run.pay("p2", 1, 40)
+        return [*run.rate(None, 20), *run.rate(2, 15)], run.counted()
+
+    sent, counted = late(20)
+    assert (sent, counted["late_versions"]) == ([("p2", None, 1, 40)], {"priced": 1})
+    sent, counted = late(counted["grace_needed"]["priced"])
+    assert (sent[1:], "late_versions" in counted) == ([("p1", 2, 1, 16)], False)
