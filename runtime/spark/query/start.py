@@ -21,7 +21,6 @@ from vsc.runtime.errors import VscRuntimeError
 from vsc.runtime.operators.context import RunOptions, module_names
 from vsc.runtime.operators.source.rows import latest_times
 from vsc.runtime.spark.base.hadoop import default_is_local
-from vsc.runtime.spark.base.java import java_class
 from vsc.runtime.spark.base.job import Run, Time, as_text, clock_of, idle_ms, is_bounded, spark_trigger
 from vsc.runtime.spark.checkpoint.ancestry import Forerunner
 from vsc.runtime.spark.checkpoint.claim import Claim, claim, released_after
@@ -211,8 +210,7 @@ def _local(spark: SparkSession, what: Opened) -> tuple[LocalFolders, BlobFiles |
     root, opened = what.job.local_folder, what.checkpoint
     here = is_here(spark.sparkContext.master)
     if here and root is None:
-        blocks = java_class(spark, "org.apache.spark.SparkEnv").get().blockManager()
-        root = str(blocks.diskBlockManager().localDirsString()[0])
+        root = spark.sparkContext._temp_dir  # below Spark's first local folder; Spark removes it as it ends
     folders = LocalFolders(root, opened.id, new_run(), opened.ancestors)
     return folders, BlobFiles.made(folders.home()) if here else None
 
