@@ -135,7 +135,7 @@ def _in_order(topology: Topology, name: str) -> bool:
     declaration = topology.nodes[name]
     if not isinstance(declaration, syntax.DerivedDecl) or not isinstance(declaration.operation, syntax.Aggregate):
         return False
-    while isinstance(declaration, syntax.DerivedDecl):
+    while True:
         declaration = topology.nodes[topology.inputs(declaration.name.text)[0].name.text]
         match declaration:
             case syntax.SourceDecl():
@@ -146,7 +146,6 @@ def _in_order(topology: Topology, name: str) -> bool:
                 continue
             case _:
                 return False
-    return False
 
 
 def _streamed_results(

@@ -167,6 +167,23 @@ def test_rows_that_parquet_holds_and_a_run_cannot_read() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_csv_rows_with_text_behind_a_closing_quote_are_not_looked_at(end: str) -> None:
+    Path("x.csv").write_text('id,n\n1,2\n"5" pipe,x\n"a\nb",\n"7"" pipe",3\n8,"9"x' + end)
+    seen = look("x.csv")
+    assert {column.name: str(column.type) for column in seen.columns} == {"id": "string", "n": "bigint"}
+    assert (seen.headers.unreadable, seen.profile.rows, seen.profile.nulls["n"]) == (2, 3, 1)
+    assert seen.headers.first_unreadable == "x.csv, row 2: text follows the closing quote of a cell"
+
+
+def test_csv_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [f'{n},"a ""{n}\n"' if n % 3 else f'{n},"b"{n}' for n in range(20_000)]
+    Path("x.csv").write_text("id,v\n" + "\n".join(rows))
+    monkeypatch.setattr("vsc.inspect.delimited._BLOCK", 1000)
+    seen = look("x.csv")
+    assert (seen.headers.unreadable, seen.profile.rows) == (6667, 13_333)
+
+
 def test_csv_rows_and_columns_that_a_run_cannot_use() -> None:
     Path("x.csv").write_text(',id,v,v\n0,a,1,2\n1,b\n2,"c\nd",3,4\n')
     seen = look("x.csv")

@@ -85,7 +85,8 @@ def _upgraded(args: argparse.Namespace, plan: Plan, options: SparkOptions, given
         raise refusal(error) from error
     carried = options.run(f"vsc upgrade {plan.name}", settings, lambda spark: upgrade(prepared, spark, tell))
     if carried is not None:
-        tell(f"carried over {carried}; next: vsc run {args.file} --checkpoint {args.checkpoint}")
+        values = "".join(f" --var {name}=..." for name in given)
+        tell(f"carried over {carried}; next: vsc run {args.file} --checkpoint {args.checkpoint}{values}")
     return 0
 
 

@@ -7,7 +7,9 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
@@ -16,6 +18,7 @@ from vsc.inspect.files import count_lines, open_file, unreadable
 from vsc.inspect.model import DataColumn, DataFile, Headers, InspectError, Sample
 from vsc.inspect.texts import Texts, instants
 from vsc.plan.types import STRING
+from vsc.runtime.spark.formats.csv_dialect import CsvDialect, behind_quotes, record_ends
 from vsc.runtime.values import arrow_type
 
 __all__ = ["Delimited"]
@@ -23,6 +26,9 @@ __all__ = ["Delimited"]
 _SEPARATORS = (",", ";", "\t", "|")
 _PEEK = 1 << 16
 _BLOCK = 1 << 22
+_BEHIND = "text follows the closing quote of a cell"
+_LONGEST = 1 << 26
+"""A record that is longer is taken as it is: most likely a quote is not closed."""
 
 
 class Delimited:
@@ -119,7 +125,8 @@ class Delimited:
         left = limit
         try:
             with open_file(file.path) as stream:
-                for batch in self._open(stream, file, keys, list(chosen.values())):
+                records = _Records(stream, CsvDialect(self.separators[file.path]), len(names))
+                for batch in self._open(records, file, keys, list(chosen.values())):
                     cut = batch if left is None else batch.slice(0, left)
                     yield cut.rename_columns(list(chosen))
                     if left is not None:
@@ -131,19 +138,17 @@ class Delimited:
                 raise _not_utf8(file.path) from error
             raise unreadable(file.path, error) from error
 
-    def _open(
-        self, stream: pa.NativeFile, file: DataFile, keys: list[str], chosen: list[str]
-    ) -> pacsv.CSVStreamingReader:
+    def _open(self, records: _Records, file: DataFile, keys: list[str], chosen: list[str]) -> pacsv.CSVStreamingReader:
         def bad(row: pacsv.InvalidRow) -> str:
             self.unreadable += 1
-            self.first_unreadable = self.first_unreadable or (
-                f"{file.path}, row {row.number - 1}: {row.actual_columns} cells where the header has "
-                f"{row.expected_columns}"
-            )
+            why = f"{row.actual_columns} cells where the header has {row.expected_columns}"
+            if row.text.startswith(_BEHIND):
+                why = _BEHIND
+            self.first_unreadable = self.first_unreadable or f"{file.path}, row {row.number - 1}: {why}"
             return "skip"
 
         return pacsv.open_csv(
-            _Ended(stream),
+            records,
             pacsv.ReadOptions(use_threads=False, column_names=keys, skip_rows_after_names=1, block_size=_BLOCK),
             pacsv.ParseOptions(
                 delimiter=self.separators[file.path], newlines_in_values=True, invalid_row_handler=bad
@@ -155,22 +160,47 @@ class Delimited:
         )  # fmt: skip
 
 
-class _Ended(io.RawIOBase):
-    """Ends a file's last line if it has no line end: pyarrow would read an empty last cell as an empty string."""
+class _Records(io.RawIOBase):
+    """The records of a file; in place of each with text behind a closing quote, which pyarrow would read and a run
+    does not, one of more cells than `columns`.
 
-    def __init__(self, inner: pa.NativeFile) -> None:
+    The last line has an end: pyarrow would read an empty last cell as an empty string.
+    """
+
+    def __init__(self, inner: pa.NativeFile, dialect: CsvDialect, columns: int) -> None:
         super().__init__()
-        self.inner, self.last = inner, b"\n"
+        self.inner, self.dialect = inner, dialect
+        self.instead = (_BEHIND + dialect.separator * columns + "\n").encode()
+        self._begun, self._ended = False, False
+        self._rest = self._ready = b""
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        data: bytes = self.inner.read(None if size < 0 else size)
-        if not data and self.last not in (b"\n", b"\r"):
-            data = b"\n"
-        self.last = data[-1:] or self.last
-        return data
+        while not self._ready and not self._ended:
+            data: bytes = self.inner.read(None if size < 0 else size)
+            self._ended = not data
+            self._take(self._rest + data)
+        found, self._ready = (self._ready, b"") if size < 0 else (self._ready[:size], self._ready[size:])
+        return found
+
+    def _take(self, data: bytes) -> None:
+        """Makes the complete records ready, and keeps the rest; one that is too long is no longer looked at."""
+        if self._ended and data[-1:] not in (b"", b"\n", b"\r"):
+            data += b"\n"
+        ends = record_ends(data, self.dialect)
+        whole = self._ended or len(data) > _LONGEST
+        complete = len(data) if whole else int(ends[-1]) if len(ends) else 0
+        self._rest, data = data[complete:], data[:complete]
+        places = behind_quotes(data, self.dialect)
+        if len(places):
+            starts = [0, *ends[ends < complete].tolist(), complete]
+            bad = set(np.searchsorted(starts[1:], places, side="right").tolist()) - ({0} if not self._begun else set())
+            records = [data[start:end] for start, end in pairwise(starts)]
+            data = b"".join(self.instead if n in bad else record for n, record in enumerate(records))
+        self._begun |= bool(data)
+        self._ready = data
 
 
 def _separator(lines: list[str]) -> str:
