@@ -60,10 +60,12 @@ def _shown(nodes: Sequence[Node]) -> set[str]:
         if node.kind == "table" and node.store is None and row_by_row and not given.isdisjoint(node.inputs):
             given.add(node.name)
     found: set[str] = set()
+    needed: set[str] = set()
     for node in reversed(nodes):
-        readers = {reader.name for reader in nodes if node.name in reader.inputs}
-        if node.kind == "table" and node.name in given and readers <= found:
+        if node.kind == "table" and node.name in given and node.name not in needed:
             found.add(node.name)
+        else:
+            needed.update(node.inputs)
     return found
 
 
