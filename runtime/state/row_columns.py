@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.types import DataType, DecimalType, ScalarType
-from vsc.runtime.state.slots import NARROW_DECIMAL, Slot
+from vsc.plan.types import ArrayType, DataType, DecimalType, ScalarType
+from vsc.runtime.state.slots import NARROW_DECIMAL, Slot, slot_of
 from vsc.runtime.values import arrow_type, to_array, to_values
 
 __all__ = ["FORMAT_VERSION", "RowColumns", "fixed_width_binary"]
@@ -28,6 +28,7 @@ Mask = npt.NDArray[np.bool_]
 
 _NUMPY = {"b": "i1", "h": "<i2", "i": "<i4", "q": "<i8", "f": "<f4", "d": "<f8", "?": "u1", "I": "<u4", "16s": "V16"}
 _MAX_BYTES = 2**31 - 1
+_LENGTH = np.dtype("<u4")
 
 
 class RowColumns:
@@ -146,8 +147,32 @@ def _decimal_values(array: pa.Array, data_type: DecimalType) -> npt.NDArray[np.g
 def _variable_bytes(array: pa.Array, data_type: DataType, slot: Slot) -> pa.Array:
     if isinstance(data_type, ScalarType):
         return array.cast(pa.binary())
+    if isinstance(data_type, ArrayType) and isinstance(data_type.element, ScalarType | DecimalType):
+        element = slot_of(data_type.element)
+        if not element.variable and not array.flatten().null_count:
+            return _array_bytes(array, data_type.element, element)
     packed = [None if value is None else slot.pack(value) for value in to_values(array, data_type)]
     return pa.array(packed, pa.binary())
+
+
+def _array_bytes(array: pa.ListArray, of: ScalarType | DecimalType, element: Slot) -> pa.BinaryArray:
+    """Arrays of elements of fixed width, none of which is null: see `slots`."""
+    elements = array.flatten()
+    members = np.ones(len(elements), dtype=[("there", "u1"), ("value", _NUMPY[element.code])])
+    members["value"] = _fixed_values(elements, of)
+    there, length = array.is_valid().to_numpy(zero_copy_only=False), pc.list_value_length(array).fill_null(0).to_numpy()
+    ends = np.cumsum(np.where(there, _LENGTH.itemsize + length.astype(np.int64) * members.itemsize, 0))
+    offsets = np.append(0, ends)
+    if offsets[-1] > _MAX_BYTES:
+        raise ValueError(f"arrays of {offsets[-1]} bytes do not fit into one column")
+    heads = (offsets[:-1][there, None] + np.arange(_LENGTH.itemsize)).reshape(-1)
+    data, behind = np.empty(offsets[-1], dtype=np.uint8), np.ones(offsets[-1], dtype=np.bool_)
+    data[heads] = length[there].astype(_LENGTH).view(np.uint8)
+    behind[heads] = False
+    data[behind] = members.view(np.uint8)
+    validity = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.binary(), len(array), buffers)
 
 
 def _fixed_part(

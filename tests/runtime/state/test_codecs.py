@@ -140,6 +140,32 @@ def test_a_row_comes_back_and_whole_columns_give_the_same_bytes(
     assert all(same(list(row), list(got)) for row, got in zip(rows, zip(*decoded, strict=True), strict=True))
 
 
+FIXED = [
+    "boolean",
+    "tinyint",
+    "int",
+    "bigint",
+    "date",
+    "timestamp",
+    "float",
+    "double",
+    "decimal(5,2)",
+    "decimal(38,10)",
+]
+
+
+@pytest.mark.parametrize("name", FIXED)
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_arrays_without_null_elements_give_the_same_bytes_as_whole_columns(name: str, data: st.DataObject) -> None:
+    types = [parse_type(f"array<{name}>"), parse_type("string"), parse_type(f"array<{name}>")]
+    arrays = st.none() | st.lists(values_of(parse_type(name)), max_size=3)
+    rows = data.draw(st.lists(st.tuples(arrays, st.just("x"), arrays), max_size=6))
+    codec = RowCodec(types)
+    found = codec.encode_columns(columns_of(rows, types, pad=2), len(rows)).to_pylist()
+    assert found == [codec.encode(row) for row in rows]
+
+
 def test_rows_that_are_null_decode_to_nulls() -> None:
     codec = RowCodec([parse_type("string"), parse_type("decimal(4,1)"), parse_type("array<int>")])
     rows = pa.array(
