@@ -18,7 +18,7 @@ from vsc.inspect.files import count_lines, open_file, unreadable
 from vsc.inspect.model import DataColumn, DataFile, Headers, InspectError, Sample
 from vsc.inspect.texts import Texts, instants
 from vsc.plan.types import STRING
-from vsc.runtime.spark.formats.csv_dialect import CsvDialect, behind_quotes, record_ends
+from vsc.runtime.spark.formats.csv_dialect import CsvDialect, records
 from vsc.runtime.values import arrow_type
 
 __all__ = ["Delimited"]
@@ -189,16 +189,16 @@ class _Records(io.RawIOBase):
         """Makes the complete records ready, and keeps the rest; one that is too long is no longer looked at."""
         if self._ended and data[-1:] not in (b"", b"\n", b"\r"):
             data += b"\n"
-        ends = record_ends(data, self.dialect)
+        ends, places = records(data, self.dialect)
         whole = self._ended or len(data) > _LONGEST
         complete = len(data) if whole else int(ends[-1]) if len(ends) else 0
         self._rest, data = data[complete:], data[:complete]
-        places = behind_quotes(data, self.dialect)
+        places = places[places < complete]
         if len(places):
             starts = [0, *ends[ends < complete].tolist(), complete]
             bad = set(np.searchsorted(starts[1:], places, side="right").tolist()) - ({0} if not self._begun else set())
-            records = [data[start:end] for start, end in pairwise(starts)]
-            data = b"".join(self.instead if n in bad else record for n, record in enumerate(records))
+            parts = enumerate(pairwise(starts))
+            data = b"".join(self.instead if n in bad else data[start:end] for n, (start, end) in parts)
         self._begun |= bool(data)
         self._ready = data
 

@@ -28,7 +28,7 @@ from vsc.runtime.expressions.cells import read_cells
 from vsc.runtime.expressions.digits import of_base64
 from vsc.runtime.operators.source.partition_folders import folder_texts
 from vsc.runtime.records import Int64s
-from vsc.runtime.spark.formats.csv_dialect import CsvDialect, behind_quotes, record_ends
+from vsc.runtime.spark.formats.csv_dialect import CsvDialect, record_ends, records
 from vsc.runtime.spark.formats.misfits import misfit, shown
 from vsc.runtime.spark.formats.source_columns import BAD, CORRUPT
 from vsc.runtime.values import arrow_type
@@ -129,7 +129,7 @@ class _File:
         data = b"".join(self._pending)
         if self.header is None:
             data = data.removeprefix(_BOM)
-        ends = record_ends(data, self._cells.dialect)
+        ends, behind = records(data, self._cells.dialect)
         complete = int(ends[-1]) if len(ends) else 0
         rest = data[complete:]
         # The rest is looked at again with what follows: only when it has doubled, or long records would take too long.
@@ -139,7 +139,7 @@ class _File:
             start = self.find_header(data, ends.tolist())
             self._check_header()
         if start < complete:
-            yield self._parsed(data[start:complete])
+            yield self._parsed(data[start:complete], behind[(behind >= start) & (behind < complete)] - start)
 
     def _check_header(self) -> None:
         folders = folder_texts(unquote(self.path))
@@ -176,7 +176,8 @@ class _File:
                 )
         return header
 
-    def _parsed(self, data: bytes) -> pa.RecordBatch:
+    def _parsed(self, data: bytes, behind: Int64s) -> pa.RecordBatch:
+        """The rows in `data`, which has text behind closing quotes at these places."""
         assert self.header is not None
         reasons: dict[int, str] = {}
 
@@ -194,7 +195,7 @@ class _File:
         for number, reason in reasons.items():
             why[number - 1], rejected[number - 1] = reason, True
         place = pa.array(np.cumsum(~rejected) - 1, pa.int64(), mask=rejected)
-        for number in self._numbers(data, behind_quotes(data, self._cells.dialect)):
+        for number in self._numbers(data, behind):
             why[number] = why[number] or "text follows the closing quote of a cell"
         columns: dict[str, pa.Array] = {}
         for column, i in places.items():

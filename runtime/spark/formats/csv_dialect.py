@@ -2,7 +2,7 @@
 
 Guarantees: `record_ends` ends records where pyarrow's parser and Python's ``csv`` do, so a file may be cut there and
 nowhere else. A line ends in ``\\n``, ``\\r\\n`` or ``\\r``. A quote opens a cell only as its first character; elsewhere
-in a cell that is not quoted it is text. `behind_quotes` finds what Python's ``csv`` refuses with ``strict``.
+in a cell that is not quoted it is text. `records` also finds what Python's ``csv`` refuses with ``strict``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vsc.plan.connectors.files import CELL_TEXTS, cell_problems
 from vsc.runtime.errors import SourceError
 from vsc.runtime.records import Int64s
 
-__all__ = ["CsvDialect", "behind_quotes", "record_ends"]
+__all__ = ["CsvDialect", "record_ends", "records"]
 
 _LF, _CR = 10, 13
 
@@ -51,6 +51,14 @@ def record_ends(data: bytes, dialect: CsvDialect) -> Int64s:
 
     A ``\\r`` at the very end counts as none, as ``\\n`` may follow.
     """
+    return records(data, dialect)[0]
+
+
+def records(data: bytes, dialect: CsvDialect) -> tuple[Int64s, Int64s]:
+    """`record_ends`, and the places of text between a closing quote and the end of its cell, as in ``"5" pipe",``.
+
+    Readers differ in what they make of such a cell: most likely its quotes are not doubled.
+    """
     codes = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(codes == _LF)
     if b"\r" in data:
@@ -60,20 +68,13 @@ def record_ends(data: bytes, dialect: CsvDialect) -> Int64s:
     if text is not None:
         ends = ends[~text[ends]]
     quotes = _quotes(codes, text, dialect)
-    return ends[np.searchsorted(quotes, ends) % 2 == 0] + 1 if len(quotes) else ends + 1
-
-
-def behind_quotes(data: bytes, dialect: CsvDialect) -> Int64s:
-    """The places of text that stands between the quote that closes a cell and the cell's end, as in ``"5" pipe",``.
-
-    `data` ends with a record. Readers differ in what they make of such a cell: most likely its quotes are not doubled.
-    """
-    if not dialect.quote or dialect.quote.encode() not in data:
-        return np.empty(0, np.int64)
-    codes = np.frombuffer(data, np.uint8)
-    places = _quotes(codes, _escaped(codes, dialect.escape), dialect)[1::2] + 1
-    places = places[places < len(codes)]
-    return places[~np.isin(codes[places], [ord(dialect.separator), ord(dialect.quote), _LF, _CR])]
+    if not len(quotes):
+        return ends + 1, quotes
+    behind = quotes[1::2] + 1
+    behind = behind[: np.searchsorted(behind, len(codes))]
+    after = codes[behind]
+    ended = (after == ord(dialect.separator)) | (after == ord(dialect.quote)) | (after == _LF) | (after == _CR)
+    return ends[np.searchsorted(quotes, ends) % 2 == 0] + 1, behind[~ended]
 
 
 def _escaped(codes: np.ndarray, escape: str | None) -> np.ndarray | None:
