@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +14,7 @@ from vsc.plan.nodes import Schema
 from vsc.runtime.errors import StateError
 from vsc.runtime.records import Batch, Order, Origin
 from vsc.runtime.spark.exchange.blob_files import BlobFile, BlobFiles, blob_of
+from vsc.runtime.spark.query.start import _local
 
 SCHEMA = Schema((), ())
 
@@ -77,3 +80,18 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
     Path(files.folder).rmdir()
     with pytest.raises(OSError, match=rf"No such file or directory: '{files.folder}/\w+'"):
         BlobFile(files, 0).put(at(1, 1))
+
+
+@pytest.mark.parametrize(
+    ("master", "here"),
+    [("local[2]", True), ("local", True), ("local-cluster[2,1,1024]", False), ("spark://host:7077", False)],
+)
+def test_there_are_files_only_where_all_tasks_run_on_this_machine(tmp_path: Path, master: str, here: bool) -> None:
+    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(master=master, _temp_dir=str(tmp_path)))
+    what: Any = SimpleNamespace(
+        job=SimpleNamespace(local_folder=None), checkpoint=SimpleNamespace(id="ck", ancestors=())
+    )
+    folders, files = _local(spark, what)
+    assert folders.root == (str(tmp_path) if here else None)
+    assert (files is not None) == here
+    assert [path.name for path in tmp_path.glob("vsc-ck-*/*")] == ["blobs"] * here
