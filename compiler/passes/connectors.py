@@ -91,9 +91,10 @@ def _connector(clause: syntax.ConnectorClause, role: Role, stream: bool, finding
         findings.append(_wrong_kind(clause.kind, role))
         return None
     own = tuple(option for option in clause.options if not option.quoted)
+    known = connector_options(name, role, stream)
     options, wrong = read_options(
         own,
-        connector_options(name, role, stream),
+        known,
         f"`{name}` as a {_target(role, stream, facts)}",
         replace(_CODES, spark=facts.takes_spark),
     )
@@ -101,7 +102,7 @@ def _connector(clause: syntax.ConnectorClause, role: Role, stream: bool, finding
     wrong += wrong_spark
     wrong += _missing(clause, facts, own)
     given = tuple((n, _value(o)) for n, o in options.items() if n != "max_ahead")
-    wrong += [*written_secrets(clause)] or wrong_values(clause, role, options, dict(given), dict(spark))
+    wrong += [*written_secrets(clause, known)] or wrong_values(clause, role, options, dict(given), dict(spark))
     findings.extend(wrong)
     return None if wrong else Connector(name, given, spark)
 
