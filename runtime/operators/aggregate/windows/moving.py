@@ -63,7 +63,7 @@ class MovingWindows:
         pending: OverlayKV | None,
     ) -> None:
         assert operation.window is not None
-        self._site, self._final, self._window = site, operation.final, operation.window
+        self._site, self._final = site, operation.final
         self._size, self._grace, self._held = operation.window.size, operation.window.grace, operation.window.held
         self._state, self._pending, self._folding = state, pending, folding
         self._entries, self._numbered = folding.calls.has_entries, folding.calls.numbered
@@ -330,10 +330,11 @@ class MovingWindows:
 
     def _close_stored(self, windows: Windows) -> None:
         """Closes windows that no record of the batch reaches."""
-        closing, nothing = Noted(), [-1] * len(windows)
-        rows = self._state.get_many(windows.names()) if self._final else []
-        loaded = self._calls.load([row for row in rows if row is not None]) if self._final else (nothing, nothing)
-        closing.of_store(windows, *loaded)
+        closing, held = Noted(), None
+        if self._final:
+            rows = self._state.get_many(windows.names())
+            held = self._calls.load([row for row in rows if row is not None])
+        closing.of_store(windows, held)
         self._shut_these(closing)
 
     def _shut_these(self, closing: Noted) -> None:
@@ -386,7 +387,7 @@ class MovingWindows:
     def _forget(self, windows: Windows) -> None:
         """Notes that stored windows, which no record of the batch reaches, are forgotten; removes them."""
         self._remove_groups(windows)
-        self._gone.of_store(windows, (), ())
+        self._gone.of_store(windows)
 
     def _leave(self, key: KeyWindows, own: slice) -> None:
         """Notes that windows have left their group; removes their entries."""

@@ -51,8 +51,9 @@ class Noted:
         self.value += key.states[own]
         self.stored += [start in key.before for start in starts] if key.before else [False] * len(starts)
 
-    def of_store(self, windows: Windows, times: Sequence[int], values: Sequence[Any]) -> None:
-        """Adds windows of the store."""
+    def of_store(self, windows: Windows, held: tuple[Sequence[int], Sequence[Any]] | None = None) -> None:
+        """Adds windows of the store; `held`: their times and values, if those are needed."""
+        times, values = held or ([-1] * len(windows),) * 2
         self.place += windows.place.tolist()
         self.start += windows.start.tolist()
         self.kb += windows.kb

@@ -16,7 +16,7 @@ __all__ = ["Passing"]
 class Passing:
     """Stream time through the records of a batch, and what it passes.
 
-    `now` is the clock at each record, `closed` the place in time up to which windows are closed there, `held` after it.
+    `now` is the clock at each record, `closed` the place in time up to which windows are closed: `held` before it.
     The state's `closed` may be later than by the clock: what a shorter grace has closed stays closed.
     """
 

@@ -132,7 +132,7 @@ class SessionColumns(MovingWindows):
         self._remove_groups(closing.take(np.flatnonzero(closing.place <= self._left_up_to())))
 
     def _forget(self, windows: Windows) -> None:
-        self._gone.of_store(windows, (), ())
+        self._gone.of_store(windows)
 
     def _end(self, timing: Timing) -> None:
         super()._end(timing)
