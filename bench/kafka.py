@@ -23,7 +23,7 @@ from bench.report import floor_lines, machine
 from servers.kafka import Broker
 
 _QUICK = Amount(keys=1_000, versions=5, warm_up=20_000, measured=20_000)
-_FLOORS = ((DEFAULT, 2.0, "floor"), (ONE, 2.5, "goal"), (FILES, 1 / 1.5, "floor"), (FILES, 0.9, "goal"))
+_FLOORS = ((DEFAULT, 2.0, "floor"), (ONE, 2.5, "goal"), (FILES, 0.5, "floor"), (FILES, 0.9, "goal"))
 
 
 def main() -> int:

@@ -91,6 +91,7 @@ OPERATORS = {
     "table o = suppress c until time limit 10 seconds;",
 }  # fmt: skip
 FLOORS = {
+    **dict.fromkeys(("correct, none late", "correct, 1 % late", "correct for a minute"), 0.3),  # each record is kept
     "reorder": 0.2,  # each record that waits is a row of the state
     "what came before": 0.3,  # 50 records are read for each
     "session": 0.2, "sliding": 0.2, "collect_list": 0.2, "collect_set": 0.2, "collect_top": 0.2,

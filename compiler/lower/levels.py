@@ -3,7 +3,6 @@
 * A stream source: 0. What is stateless and reads streams: the highest of its inputs.
 * What needs the records of one key in one place (a table, a join, a merge of two paths from one source): at least 1,
   and above every input whose records are not in the partition of their key.
-  Not so the result of a corrected join that only sinks read: what is written is brought to its key behind the stages.
 * What looks into a global table: at least 1.
 * A stateless stream node, if both it and its input are read by key: at least 1. Kafka Streams takes a record depth
   first, each consumer in the order of its declaration, and only one stage can do that for both of them.
@@ -19,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vsc.plan import Correct, Node
+from vsc.plan import Node
 
 __all__ = ["find_levels", "is_made_of_stream"]
 
 
 def find_levels(nodes: Sequence[Node]) -> dict[str, int]:
     """The level of every node; for a source table, that of the first stage that can store it."""
-    keyed = {node.name for node in nodes if _is_keyed(node)} - _shown(nodes) | _meeting(nodes)
+    keyed = {node.name for node in nodes if _is_keyed(node)} | _meeting(nodes)
     together = _read_together(nodes, keyed)
     levels: dict[str, int] = {}
     moving: set[str] = set()  # nodes whose records are not in the partition of their key
@@ -49,24 +48,6 @@ def is_made_of_stream(node: Node) -> bool:
 def _is_keyed(node: Node) -> bool:
     """Whether a node needs the records of one key in one place."""
     return node.kind == "table" or node.operation.by_key
-
-
-def _shown(nodes: Sequence[Node]) -> set[str]:
-    """The tables that hold what a corrected join gives, row by row, without a store, and that only sinks and such
-    tables read: nothing needs the rows of a key together."""
-    given = {node.name for node in nodes if isinstance(node.operation, Correct)}
-    for node in nodes:
-        row_by_row = is_made_of_stream(node) or node.operation.row_by_row
-        if node.kind == "table" and node.store is None and row_by_row and not given.isdisjoint(node.inputs):
-            given.add(node.name)
-    found: set[str] = set()
-    needed: set[str] = set()
-    for node in reversed(nodes):
-        if node.kind == "table" and node.name in given and node.name not in needed:
-            found.add(node.name)
-        else:
-            needed.update(node.inputs)
-    return found
 
 
 def _meeting(nodes: Sequence[Node]) -> set[str]:

@@ -92,7 +92,7 @@ def test_floors_are_ratios_of_rows_a_cpu_second() -> None:
     assert [(floor.name.split(":")[0], floor.least) for floor in told] == [
         ("floor", 2.0),
         ("goal", 2.5),
-        ("floor", 0.67),
+        ("floor", 0.5),
         ("goal", 0.9),
     ]
     assert [floor.ratio for floor in told] == pytest.approx([2.5, 0.8, 0.8, 0.8])

@@ -72,10 +72,12 @@ class BlobFile:
     def put(self, batch: Batch) -> bytes:
         """Writes a batch in its order: at least one record. The payload that stands for it.
 
-        OSError with the path if it cannot be written.
+        A folder that is gone, as after a clean-up of temporary ones, is made again. OSError with the path if the batch
+        cannot be written.
         """
         try:
             if self._file is None:
+                os.makedirs(os.path.dirname(self._path), exist_ok=True)
                 self._file = pa.OSFile(self._path, "wb")
             at = self._file.tell()
             batch.write_ipc(self._file)  # at once: there is no buffer

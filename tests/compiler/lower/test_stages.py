@@ -25,10 +25,6 @@ def stages(text: str) -> Stages:
     ]
 
 
-CORRECTED = """
-table v (k string, m bigint) from memory () key k materialize versioned (retention = 1 hour);
-table c = join s with v correct by g within 1 minute select n, m as o;
-"""
 CASES: dict[str, tuple[str, Stages]] = {
     "sources alone: a table that nothing joins is kept in stage 1": (
         "",
@@ -52,19 +48,6 @@ CASES: dict[str, tuple[str, Stages]] = {
             ("s s2 t u a#rekey", "", "s s2 a#rekey"),
             ("t a b#rekey", "t a#rekey", "t a b#rekey"),
             ("u b", "u b#rekey", "u b"),
-        ],
-    ),
-    "a corrected join that only sinks read, also through filters, has no stage for its result": (
-        f"{CORRECTED} table f = filter c where o > 0; table m = map f select o;",
-        [("s s2 t u v", "", "s s2"), ("t u v c#correct c f m", "s t u v", "t u v c#correct c f m")],
-    ),
-    "one whose result is grouped or has a store has": (
-        f"{CORRECTED} table f = filter c where o > 0; table a = aggregate f group by o select count(*) as x;",
-        [
-            ("s s2 t u v", "", "s s2"),
-            ("t u v c#correct", "s t u v", "t u v c#correct"),
-            ("c f a#changes", "c#correct", "c f a#changes"),
-            ("a", "a#changes", "a"),
         ],
     ),
     "a table that is joined in two stages is in both, and handed on by the first": (

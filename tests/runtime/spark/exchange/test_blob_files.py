@@ -75,10 +75,17 @@ def test_a_file_that_ends_too_early_is_damaged(tmp_path: Path) -> None:
         blob_of(payload)
 
 
+def test_a_folder_that_is_gone_is_made_again(tmp_path: Path) -> None:
+    files = BlobFiles.made(tmp_path)
+    Path(files.folder).rmdir()
+    assert read(BlobFile(files, 0).put(at(1, 1))) == [1, 2]
+
+
 def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
     files = BlobFiles.made(tmp_path)
     Path(files.folder).rmdir()
-    with pytest.raises(OSError, match=rf"No such file or directory: '{files.folder}/\w+'"):
+    Path(files.folder).write_text("")
+    with pytest.raises(OSError, match=rf"File exists: '{files.folder}/\w+'"):
         BlobFile(files, 0).put(at(1, 1))
 
 
