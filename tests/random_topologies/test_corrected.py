@@ -92,6 +92,20 @@ def newest(driver: TopologyTestDriver, node: str) -> dict[Any, Any]:
     return found
 
 
+def fed(driver: TopologyTestDriver, rng: random.Random, rows: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """Hands the rows to the driver in random epochs, with restarts between some of them, to the end of the input."""
+    left = list(rows)
+    while left:
+        count = rng.choice((1, 3, 20, 40))
+        if rng.random() < 0.2:
+            driver.restart()
+        with driver.batch():
+            for source, row in left[:count]:
+                driver.pipe(source, row)
+        del left[:count]
+    driver.drain()
+
+
 def window_of(rng: random.Random, seed: int, disorder: int) -> tuple[str, str]:
     """The clause of a window, and its rows in SQL: seeds have tumbling or hopping, session and sliding ones in turn."""
     gap, size = rng.choice((2, 3, 5)), rng.choice((10, 30))
@@ -116,18 +130,9 @@ def test_corrected_results_are_those_of_batch_sql_and_final_windows_those_of_gra
     window, sql = window_of(rng, seed, disorder)
     grace = rng.choice(("", "", f"grace {rng.randint(0, within)} ms"))
     rows = rows_of(rng, within, disorder)
-    left = list(rows)
     text = TEXT.format(mode=mode, within=within, before=before, window=window, grace=grace, calls=CALLS)
     with TopologyTestDriver(text, partitions=rng.choice((1, 2, 2, 3, 4, 8))) as driver:
-        while left:
-            count = rng.choice((1, 3, 20, 40))
-            if rng.random() < 0.2:
-                driver.restart()
-            with driver.batch():
-                for source, row in left[:count]:
-                    driver.pipe(source, row)
-            del left[:count]
-        driver.drain()
+        fed(driver, rng, rows)
         counted = driver.metrics()
         ends = {node: newest(driver, node) for node in ("priced", "sums", "now", "closed")}
         final, same = ([(r.key, r.value, r.timestamp) for r in driver.read(n)] for n in ("final", "same"))

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from tests.random_topologies.seeds import seeds
-from tests.random_topologies.test_corrected import FOUND, JOINED, newest, rows_of
+from tests.random_topologies.test_corrected import FOUND, JOINED, fed, newest, rows_of
 from vsc.testing import TopologyTestDriver
 
 FRONTS = {
@@ -88,17 +88,8 @@ def test_what_is_computed_from_corrected_results_ends_as_batch_sql(seed: int) ->
         front=FRONTS[front], right=right, mode=mode, grace=grace, within=within, before=before
     ) + "".join(f"sink {node} to memory (); " for node in EXPECTED)
     rows = sources(rng, front, rows_of(rng, within, disorder))
-    left = list(rows)
     with TopologyTestDriver(text, partitions=rng.choice((1, 2, 3, 5))) as driver:
-        while left:
-            count = rng.choice((1, 3, 20, 40))
-            if rng.random() < 0.2:
-                driver.restart()
-            with driver.batch():
-                for source, row in left[:count]:
-                    driver.pipe(source, row)
-            del left[:count]
-        driver.drain()
+        fed(driver, rng, rows)
         assert "priced" not in driver.metrics()["late_versions"]
         ends = {node: newest(driver, node) for node in EXPECTED}
     assert ends == batch(rows, JOINED if mode else JOINED + FOUND, before, *sql)
